@@ -1,0 +1,36 @@
+# `make demo` shows the main job, `make test` checks everything; both set themselves up from Python 3.11 alone.
+PYTHON ?= python3.11
+BIN := .venv/bin
+
+.PHONY: help install test test-fast lint types clean
+
+help:
+	@echo "make test       lint, type-check and run every test"
+	@echo "make test-fast  the tests that take seconds"
+	@echo "make install    only make the environment in .venv"
+	@echo "make clean      remove the environment and caches"
+
+install: .venv/installed
+
+# The stamp file is newer than what it was made from, so a second run installs nothing.
+.venv/installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt setuptools wheel torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dev,onnx,parquet,tensorboard]'
+	touch $@
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: install
+	$(BIN)/mypy
+
+test: lint types
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-fast: install
+	$(BIN)/python -m pytest -m "not slow"
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist *.egg-info

@@ -1,0 +1,27 @@
+"""Numba compilation with a disk cache where one can be written, and without one elsewhere."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+
+def compiled(*, parallel: bool = False, fastmath: bool | set[str] = False) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function with numba; its machine code is cached on disk if any cache folder is writable.
+
+    Parameters
+    ----------
+    parallel
+        Whether ``numba.prange`` loops run on several threads.
+    fastmath
+        LLVM's fast-math flags, as ``numba.njit`` takes them.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        options: dict[str, Any] = {"nogil": True, "parallel": parallel, "fastmath": fastmath, "error_model": "numpy"}
+        try:
+            return numba.njit(cache=True, **options)(function)
+        except RuntimeError:  # numba's answer when neither the package's folder nor the user's cache is writable
+            return numba.njit(**options)(function)
+
+    return decorate

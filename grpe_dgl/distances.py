@@ -1,0 +1,147 @@
+"""All-pairs shortest-path distances of many small graphs at once, one byte per pair."""
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from grpe_dgl.compilation import compiled
+
+UNREACHABLE = 255
+LIMIT = 253  # the largest distance that is told exactly; LIMIT + 1 = 254 means "more than that"
+
+
+def all_pairs_distances(
+    node_offsets: npt.NDArray[np.int64],
+    edge_offsets: npt.NDArray[np.int64],
+    src: npt.NDArray[np.int64],
+    dst: npt.NDArray[np.int64],
+    *,
+    limit: int = LIMIT,
+    undirected: bool = True,
+) -> npt.NDArray[np.uint8]:
+    """Return the distance of every ordered pair of nodes of every graph.
+
+    Pair (i, j) of a graph of n nodes lies at i * n + j after the pairs of the graphs before it and holds the length of
+    the shortest path from j to i: exact up to `limit`, ``limit + 1`` where it is longer, ``UNREACHABLE`` where there
+    is none. Self-loops and duplicate edges change nothing.
+
+    Parameters
+    ----------
+    node_offsets, edge_offsets
+        Where each graph's nodes and edges begin, and the ends of the last, shape (graphs + 1,) each.
+    src, dst
+        The edges, numbered within their graph from 0, shape (edges,) each.
+    limit
+        The largest distance told exactly, at most 253. The search goes no further.
+    undirected
+        Whether an edge can be walked in both directions.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (M,), uint8, with M the sum of n * n over the graphs.
+    """
+    sizes = np.diff(node_offsets)
+    pair_offsets = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes * sizes, out=pair_offsets[1:])
+    distances = np.empty(pair_offsets[-1], np.uint8)
+    _fill(node_offsets, edge_offsets, pair_offsets, src, dst, limit, undirected, distances)
+    return distances
+
+
+@compiled(parallel=True)
+def _fill(node_offsets, edge_offsets, pair_offsets, src, dst, limit, undirected, distances):  # type: ignore[no-untyped-def]
+    for graph in numba.prange(len(node_offsets) - 1):
+        first, last = edge_offsets[graph], edge_offsets[graph + 1]
+        _fill_graph(
+            node_offsets[graph + 1] - node_offsets[graph],
+            src[first:last],
+            dst[first:last],
+            limit,
+            undirected,
+            distances[pair_offsets[graph] : pair_offsets[graph + 1]],
+        )
+
+
+@compiled()
+def _fill_graph(n, src, dst, limit, undirected, distances):  # type: ignore[no-untyped-def]
+    """Breadth-first search backwards from every node i, which fills row i of the graph's n x n distances."""
+    indptr, indices = _in_neighbours(n, src, dst, undirected)
+    # In an undirected graph everything of i's component is reached, so what the search leaves is FAR if it lies in the
+    # component and the search can stop as soon as the component is complete. A directed search must run to its end.
+    component, component_size = _components(n, indptr, indices, undirected)
+    queue = np.empty(n, np.int64)
+    for i in range(n):
+        row = distances[i * n : (i + 1) * n]
+        for j in range(n):
+            row[j] = limit + 1 if undirected and component[j] == component[i] else UNREACHABLE
+        to_find = component_size[component[i]] - 1
+        seen = np.zeros(n, np.bool_)
+        seen[i] = True
+        row[i] = 0
+        queue[0] = i
+        head, tail, distance = 0, 1, 0
+        while head < tail and to_find > 0 and not (undirected and distance == limit):
+            distance = min(distance + 1, limit + 1)
+            level_end = tail
+            while head < level_end and to_find > 0:
+                node = queue[head]
+                head += 1
+                for e in range(indptr[node], indptr[node + 1]):
+                    neighbour = indices[e]
+                    if not seen[neighbour]:
+                        seen[neighbour] = True
+                        row[neighbour] = distance
+                        queue[tail] = neighbour
+                        tail += 1
+                        to_find -= 1
+
+
+@compiled()
+def _in_neighbours(n, src, dst, undirected):  # type: ignore[no-untyped-def]
+    """Return the graph's incoming neighbours as CSR: those of node i are indices[indptr[i]:indptr[i + 1]]."""
+    indptr = np.zeros(n + 1, np.int64)
+    for e in range(len(src)):
+        indptr[dst[e] + 1] += 1
+        if undirected:
+            indptr[src[e] + 1] += 1
+    for i in range(n):
+        indptr[i + 1] += indptr[i]
+    indices = np.empty(indptr[n], np.int64)
+    cursor = indptr[:-1].copy()
+    for e in range(len(src)):
+        indices[cursor[dst[e]]] = src[e]
+        cursor[dst[e]] += 1
+        if undirected:
+            indices[cursor[src[e]]] = dst[e]
+            cursor[src[e]] += 1
+    return indptr, indices
+
+
+@compiled()
+def _components(n, indptr, indices, undirected):  # type: ignore[no-untyped-def]
+    """Return each node's component and each component's size; of a directed graph, one component holding all."""
+    component = np.full(n, -1 if undirected else 0, np.int64)
+    size = np.zeros(max(n, 1), np.int64)
+    if not undirected:
+        size[0] = n
+        return component, size
+    queue = np.empty(n, np.int64)
+    count = 0
+    for start in range(n):
+        if component[start] >= 0:
+            continue
+        component[start] = count
+        queue[0] = start
+        head, tail = 0, 1
+        while head < tail:
+            node = queue[head]
+            head += 1
+            for e in range(indptr[node], indptr[node + 1]):
+                if component[indices[e]] < 0:
+                    component[indices[e]] = count
+                    queue[tail] = indices[e]
+                    tail += 1
+        size[count] = tail
+        count += 1
+    return component, size

@@ -1,0 +1,64 @@
+"""One block of the transformer."""
+
+import dgl
+from torch import Tensor, nn
+
+from grpe_dgl.nn.attention import GRPEAttention
+from grpe_dgl.nn.encodings import Tables
+
+
+class GRPELayer(nn.Module):
+    r"""Pre-norm transformer block with relative attention.
+
+    ::
+
+        x = x + Dropout(Attention(LayerNorm(x)))
+        x = x + Dropout(FFN(LayerNorm(x)))        FFN = Linear, exact GELU, Linear
+
+    Parameters
+    ----------
+    hidden_size, num_heads
+        Width of x and number of heads.
+    ffn_size
+        Width inside the FFN.
+    dropout
+        Dropout of both branches, in training only.
+    attention_dropout, key_term, backend
+        See `grpe_dgl.nn.GRPEAttention`.
+
+    Examples
+    --------
+    >>> import dgl, torch
+    >>> from grpe_dgl.nn import GRPELayer, RelationEncodings
+    >>> from grpe_dgl.transforms import ToPairGraph
+    >>> pairs = ToPairGraph(max_distance=5, num_edge_types=1)(dgl.rand_graph(7, 10))
+    >>> encodings = RelationEncodings(5, 1, hidden_size=16, num_heads=4)
+    >>> layer = GRPELayer(hidden_size=16, num_heads=4, ffn_size=32)
+    >>> layer(pairs, torch.randn(7, 16), encodings()).shape
+    torch.Size([7, 16])
+    """
+
+    def __init__(
+        self,
+        hidden_size: int,
+        num_heads: int,
+        ffn_size: int,
+        *,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        key_term: str = "neighbour",
+        backend: str = "dgl",
+    ) -> None:
+        super().__init__()
+        self.attention_norm = nn.LayerNorm(hidden_size)
+        self.attention = GRPEAttention(
+            hidden_size, num_heads, attention_dropout=attention_dropout, key_term=key_term, backend=backend
+        )
+        self.ffn_norm = nn.LayerNorm(hidden_size)
+        self.ffn = nn.Sequential(nn.Linear(hidden_size, ffn_size), nn.GELU(), nn.Linear(ffn_size, hidden_size))
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, pairs: dgl.DGLGraph, x: Tensor, tables: Tables) -> Tensor:
+        """Return the block's output, (N, hidden_size), for x of that shape and the tables of `RelationEncodings`."""
+        x = x + self.dropout(self.attention(pairs, self.attention_norm(x), tables))
+        return x + self.dropout(self.ffn(self.ffn_norm(x)))

@@ -1,0 +1,80 @@
+"""The operation every GRPE layer is made of, and the one place that picks a backend for it."""
+
+import dgl
+from torch import Tensor
+
+from grpe_dgl.errors import InputError
+from grpe_dgl.ops.message_passing import message_passing_attention
+
+BACKENDS = ("dgl",)
+KEY_TERMS = ("neighbour", "self")
+
+
+def relative_attention(
+    pairs: dgl.DGLGraph,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    query_table: Tensor | None,
+    key_table: Tensor | None,
+    value_table: Tensor | None,
+    *,
+    key_term: str = "neighbour",
+    dropout: float = 0.0,
+    backend: str = "dgl",
+) -> Tensor:
+    r"""Attend from every node to its keys, knowing how the two are related.
+
+    For a query i and a key j with relation r = r(i, j), in every head on its own::
+
+        a_ij = (q_i . k_j + q_i . query_table[r] + k_j . key_table[r]) / sqrt(D)
+        w_ij = softmax over j of a_ij, then dropout
+        z_i  = sum_j w_ij (v_j + value_table[r])
+
+    which is Eq. 6-9 of the paper with the distance's and the edge's rows already added up: table = P[psi] + E[e].
+    The products q . query_table and k . key_table are made once per node and relation and looked up per pair, and the
+    weights are summed per node and relation before they meet value_table: O(N R D), never (pairs, H, D).
+
+    Parameters
+    ----------
+    pairs
+        Pair graph of N nodes, edges key -> query, with integer ``edata["relation"]`` in 0..R-1, shape (M,).
+    q, k, v
+        Shape (N, H, D) each, float32 or float64.
+    query_table, key_table, value_table
+        Shape (R, H, D) each; None leaves its term out.
+    key_term
+        ``"neighbour"`` as above (the paper); ``"self"`` puts k_i for k_j in the third term (the authors' code).
+    dropout
+        The chance that a weight is set to zero, the others being scaled by 1 / (1 - dropout).
+    backend
+        ``"dgl"``: message passing, for any pair graph.
+
+    Returns
+    -------
+    Tensor
+        z, shape (N, H, D). Zero for a node without any key.
+    """
+    if key_term not in KEY_TERMS:
+        raise InputError(f"key_term is {key_term!r}; accepted: {', '.join(KEY_TERMS)}")
+    if not 0.0 <= dropout < 1.0:
+        raise InputError(f"dropout is {dropout}; accepted: at least 0 and less than 1")
+    if backend not in BACKENDS:
+        raise InputError(f"backend is {backend!r}; accepted: {', '.join(BACKENDS)}")
+    _check_shapes(pairs, q, k, v, query_table, key_table, value_table)
+    return message_passing_attention(
+        pairs, q, k, v, query_table, key_table, value_table, key_term=key_term, dropout=dropout
+    )
+
+
+def _check_shapes(pairs: dgl.DGLGraph, q: Tensor, k: Tensor, v: Tensor, *tables: Tensor | None) -> None:
+    if "relation" not in pairs.edata:
+        raise InputError('the pair graph has no edata["relation"]; make it with grpe_dgl.transforms.ToPairGraph')
+    if q.dim() != 3 or not q.shape == k.shape == v.shape or len(q) != pairs.num_nodes():
+        found = ", ".join(str(tuple(x.shape)) for x in (q, k, v))
+        raise InputError(f"q, k, v have shapes {found}; accepted: (N, H, D) each, with N = {pairs.num_nodes()} nodes")
+    shapes = {tuple(table.shape) for table in tables if table is not None}
+    if len(shapes) > 1 or any(len(shape) != 3 or shape[1:] != q.shape[1:] for shape in shapes):
+        raise InputError(
+            f"tables have shapes {', '.join(map(str, sorted(shapes)))}; accepted: (R, {q.shape[1]}, {q.shape[2]}) each"
+        )

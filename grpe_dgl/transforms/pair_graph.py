@@ -1,0 +1,149 @@
+"""Turn a graph into the complete graph of its pairs of nodes."""
+
+import dgl
+import numba
+import numpy as np
+import numpy.typing as npt
+import torch
+from dgl.transforms import BaseTransform
+from torch import Tensor
+
+from grpe_dgl.compilation import compiled
+from grpe_dgl.distances import all_pairs_distances
+from grpe_dgl.errors import InputError
+from grpe_dgl.pairs import complete_pairs
+from grpe_dgl.relations import Relations
+from grpe_dgl.transforms.homogeneous import require_homogeneous
+
+
+class ToPairGraph(BaseTransform):
+    """Make the complete pair graph: every ordered pair of nodes with its distance and its edge.
+
+    The result has an edge key -> query (src = j, dst = i) for every ordered pair, self-pairs included, at i * n + j in
+    a graph of n nodes, with ``edata["spd"]``, ``edata["edge"]`` and ``edata["relation"]`` (int32, shape (M,)), coded as
+    `grpe_dgl.relations` says. Node data is carried over; edge data is not. Graphs of a batch stay apart.
+
+    An edge u -> v types the pair (query v, key u), and the distance of that pair is the length of the path from u to v.
+    Edge types are the integers of ``edata["feat"]``, shape (edges,) or (edges, 1); without it every edge is type 0.
+    Nodes marked in ``ndata["virtual"]`` take no part in distances. Self-loops are ignored; of duplicate edges the first
+    gives the type.
+
+    Parameters
+    ----------
+    max_distance
+        L: the largest distance with a code of its own, 1..252.
+    num_edge_types
+        E: edge types are 0..E-1.
+    undirected
+        Whether an edge given in one direction counts in both. Where both are given, each keeps its own type.
+
+    Examples
+    --------
+    >>> import dgl
+    >>> from grpe_dgl.transforms import ToPairGraph
+    >>> pairs = ToPairGraph(max_distance=5, num_edge_types=1)(dgl.graph(([0, 1], [1, 2])))
+    >>> pairs.edata["spd"].view(3, 3)
+    tensor([[0, 1, 2],
+            [1, 0, 1],
+            [2, 1, 0]], dtype=torch.int32)
+    """
+
+    def __init__(self, max_distance: int, num_edge_types: int, undirected: bool = True) -> None:
+        self.relations = Relations(max_distance, num_edge_types)
+        self.undirected = undirected
+
+    def __call__(self, graph: dgl.DGLGraph) -> dgl.DGLGraph:
+        """Return the pair graph of `graph`, which is left alone."""
+        require_homogeneous(graph, "ToPairGraph")
+        edge_types = _edge_types(graph, self.relations.num_edge_types)
+        virtual = graph.ndata.get("virtual", torch.zeros_like(graph.nodes())).bool().cpu()
+
+        # Edges as each graph's own node numbers, less self-loops and the virtual node's.
+        node_offsets = _offsets(graph.batch_num_nodes())
+        src, dst = (end.cpu().long() for end in graph.edges(order="eid"))
+        keep = (src != dst) & ~virtual[src] & ~virtual[dst]
+        graph_of_edge = torch.arange(graph.batch_size).repeat_interleave(graph.batch_num_edges().cpu())[keep]
+        first_node = torch.from_numpy(node_offsets)[graph_of_edge]
+        source = (src[keep] - first_node).numpy()
+        target = (dst[keep] - first_node).numpy()
+        edge_offsets = _offsets(torch.bincount(graph_of_edge, minlength=graph.batch_size))
+
+        codes = self.relations
+        distances = all_pairs_distances(
+            node_offsets, edge_offsets, source, target, limit=codes.max_distance, undirected=self.undirected
+        )
+        spd = codes.spd_of_distance()[distances]
+        edge = np.empty_like(spd)
+        _fill_codes(
+            node_offsets,
+            edge_offsets,
+            source,
+            target,
+            edge_types[keep].numpy(),
+            virtual.numpy(),
+            self.undirected,
+            codes.edge_none,
+            codes.edge_self,
+            (codes.spd_virtual, codes.edge_virtual),
+            spd,
+            edge,
+        )
+
+        pairs = complete_pairs(graph.batch_num_nodes(), idtype=graph.idtype)
+        for name, data in graph.ndata.items():
+            pairs.ndata[name] = data.clone()
+        for name, code in (("spd", spd), ("edge", edge), ("relation", codes.relation_of(spd, edge))):
+            pairs.edata[name] = torch.from_numpy(code).to(graph.device)
+        return pairs
+
+
+def _offsets(sizes: Tensor) -> npt.NDArray[np.int64]:
+    """Return where each of the parts with the given sizes begins, and the end of the last."""
+    return torch.cat([torch.zeros(1, dtype=torch.int64), sizes.cpu().long().cumsum(0)]).numpy()
+
+
+def _edge_types(graph: dgl.DGLGraph, num_edge_types: int) -> Tensor:
+    """Return the type of every edge, shape (edges,), checked."""
+    if "feat" not in graph.edata:
+        return torch.zeros(graph.num_edges(), dtype=torch.int64)
+    feat = graph.edata["feat"].cpu()
+    if feat.is_floating_point() or feat.is_complex() or feat.dtype == torch.bool:
+        raise InputError(f'edata["feat"] has dtype {feat.dtype}; accepted: an integer type per edge')
+    if feat.dim() == 2 and feat.shape[1] == 1:
+        feat = feat[:, 0]
+    if feat.dim() != 1:
+        raise InputError(f'edata["feat"] has shape {tuple(feat.shape)}; accepted: (edges,) or (edges, 1)')
+    # The virtual node's edges have no type: whatever stands in their rows is not looked at.
+    types = feat.long().masked_fill(graph.edata.get("virtual", torch.zeros_like(feat)).bool().cpu(), 0)
+    wrong = ((types < 0) | (types >= num_edge_types)).nonzero()
+    if len(wrong):
+        edge = int(wrong[0])
+        raise InputError(f'edata["feat"] is {int(types[edge])} at edge {edge}; accepted: 0..{num_edge_types - 1}')
+    return types
+
+
+@compiled(parallel=True)
+def _fill_codes(node_offsets, edge_offsets, src, dst, edge_type, virtual, undirected, none, own, hub, spd, edge):  # type: ignore[no-untyped-def]
+    """Write the edge codes, and both codes of self-pairs (0, own) and of the virtual node's pairs (hub)."""
+    pair_offsets = np.zeros(len(node_offsets), np.int64)
+    for graph in range(len(node_offsets) - 1):
+        pair_offsets[graph + 1] = pair_offsets[graph] + (node_offsets[graph + 1] - node_offsets[graph]) ** 2
+    for graph in numba.prange(len(node_offsets) - 1):
+        first, base = node_offsets[graph], pair_offsets[graph]
+        n = node_offsets[graph + 1] - first
+        edge[base : pair_offsets[graph + 1]] = none
+        # Backwards, so that of duplicate edges the first is written last; an edge's own direction overrules its mirror.
+        if undirected:
+            for e in range(edge_offsets[graph + 1] - 1, edge_offsets[graph] - 1, -1):
+                edge[base + src[e] * n + dst[e]] = edge_type[e]
+        for e in range(edge_offsets[graph + 1] - 1, edge_offsets[graph] - 1, -1):
+            edge[base + dst[e] * n + src[e]] = edge_type[e]
+        for i in range(n):
+            if virtual[first + i]:
+                for j in range(n):
+                    for pair in (base + i * n + j, base + j * n + i):
+                        spd[pair] = hub[0]
+                        edge[pair] = hub[1]
+        for i in range(n):
+            spd[base + i * n + i] = 0
+            edge[base + i * n + i] = own
