@@ -1,0 +1,41 @@
+"""Many graphs as flat arrays: what sources make and the store keeps."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A row of a source that became no graph, and why."""
+
+    row: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Graphs:
+    """A run of G graphs with N nodes and M edges in all; graph after graph in every array.
+
+    Edges are stored as given (both directions where the publisher gives both), numbered within their graph from 0.
+    """
+
+    num_nodes: npt.NDArray[np.int64]
+    """(G,): nodes of each graph."""
+    num_edges: npt.NDArray[np.int64]
+    """(G,): edges of each graph."""
+    node_feat: npt.NDArray[Any]
+    """(N, F): integer columns, or float32."""
+    src: npt.NDArray[np.int64]
+    """(M,): where each edge starts, 0..n-1 within its graph."""
+    dst: npt.NDArray[np.int64]
+    """(M,): where each edge ends."""
+    edge_type: npt.NDArray[np.int64]
+    """(M,): the edge's type, 0..E-1."""
+    label: npt.NDArray[Any]
+    """Per graph (G, T) float32, NaN = missing, for regression and binary; (G,) int64, -1 = missing, for multiclass.
+    Per node the same with N for G."""
+    skipped: tuple[Skipped, ...] = field(default=())
+    """Rows read for this run that became no graph."""

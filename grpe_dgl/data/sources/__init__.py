@@ -1,0 +1,1 @@
+"""Where datasets come from, one publisher or format a file."""
