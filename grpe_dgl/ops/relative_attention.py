@@ -78,3 +78,14 @@ def _check_shapes(pairs: dgl.DGLGraph, q: Tensor, k: Tensor, v: Tensor, *tables:
         raise InputError(
             f"tables have shapes {', '.join(map(str, sorted(shapes)))}; accepted: (R, {q.shape[1]}, {q.shape[2]}) each"
         )
+    relation = pairs.edata["relation"]
+    # A relation the tables do not have would read another node's row. On a GPU the look would cost a synchronisation.
+    if shapes and len(relation) and relation.device.type == "cpu":
+        num_relations = shapes.pop()[0]
+        least, most = (int(x) for x in relation.aminmax())
+        if least < 0 or most >= num_relations:
+            pair = int(((relation < 0) | (relation >= num_relations)).nonzero()[0])
+            raise InputError(
+                f'edata["relation"] is {int(relation[pair])} at pair {pair}; accepted: 0..{num_relations - 1}, as the '
+                "pair graph and the tables must be made with one max_distance and num_edge_types"
+            )

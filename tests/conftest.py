@@ -1,0 +1,19 @@
+import os
+from pathlib import Path
+
+# Tests run in parallel processes on tensors of a few hundred numbers: more threads each would only get in the way.
+# DGL and numba bring OpenMP runtimes of their own, which read this when they are loaded; threads that wait must not spin.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+import pytest
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real datasets, which stands beside the project on the machines that develop it."""
+    if not (SHARED / "data").is_dir():
+        pytest.skip("the folder of real datasets is not beside the project")
+    return SHARED / "data"
