@@ -33,7 +33,9 @@ def read(cls: type[T], raw: object, *, source: str, path: str = "") -> T:
     if not isinstance(raw, Mapping):
         raise InputError(f"{source}: {where} is {describe(raw)}; accepted: a mapping of keys to values")
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
-    accepted = [*getattr(cls, "SHORTHANDS", ()), *fields]
+    hints = get_type_hints(cls)
+    shorthands = getattr(cls, "SHORTHANDS", ())
+    accepted = [*shorthands, *fields]
     for key in raw:
         if key not in fields:
             raise InputError(
@@ -43,8 +45,8 @@ def read(cls: type[T], raw: object, *, source: str, path: str = "") -> T:
     for name, field in fields.items():
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in raw:
-            raise InputError(f"{source}: {join(path, name)} is missing; accepted: {kind_of(get_type_hints(cls)[name])}")
-    hints = get_type_hints(cls)
+            instead = "".join(f", or {join(path, shorthand)} instead" for shorthand in shorthands)
+            raise InputError(f"{source}: {join(path, name)} is missing; accepted: {kind_of(hints[name])}{instead}")
     values = {
         str(key): convert(hints[str(key)], value, source=source, path=join(path, key)) for key, value in raw.items()
     }

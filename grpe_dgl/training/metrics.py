@@ -169,5 +169,5 @@ def _over_targets(name: str, of_target: Callable[[Array, Array], float], y_pred:
 def _usable(name: str, y_true: Array) -> npt.NDArray[np.bool_]:
     """Return which targets count, (T,)."""
     if name in ("rocauc", "ap"):
-        return (y_true == 1).any(axis=0) & (y_true == 0).any(axis=0)
-    return (~np.isnan(y_true)).any(axis=0)
+        return np.asarray((y_true == 1).any(axis=0) & (y_true == 0).any(axis=0))
+    return np.asarray((~np.isnan(y_true)).any(axis=0))
