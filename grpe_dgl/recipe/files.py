@@ -14,6 +14,7 @@ from grpe_dgl.recipe.recipe import Recipe
 
 PACKAGE = "grpe_dgl_recipes"
 SUFFIXES = (".yaml", ".yml")
+MERGE = "tag:yaml.org,2002:merge"  # the key <<, which has no value of its own
 
 
 class _StrictLoader(yaml.SafeLoader):
@@ -22,6 +23,8 @@ class _StrictLoader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key_node, _ in node.value:
+            if key_node.tag == MERGE:
+                continue
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, (str, int, float, bool, type(None))):
                 raise InputError(f"line {key_node.start_mark.line + 1}: a key is {key!r}; accepted: a text")

@@ -70,8 +70,12 @@ class Recipe:
         return dataclasses.asdict(self, dict_factory=_plain)
 
     def to_yaml(self) -> str:
-        """Return `to_dict` as YAML."""
-        return yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True, width=120)
+        """Return `to_dict` as YAML, which reads back as the same recipe."""
+        plain = self.to_dict()
+        text = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=120)
+        if yaml.safe_load(text) != plain:  # PyYAML folds some line breaks of Unicode, unless they are escaped
+            text = yaml.safe_dump(plain, sort_keys=False, width=120)
+        return text
 
     def override(self, overrides: Mapping[str, object] | Iterable[str], *, source: str = "recipe") -> "Recipe":
         """Return the recipe with some keys changed: ``{"model.layers": 4}`` or ``["model.layers=4"]``."""

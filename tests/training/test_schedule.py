@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grpe_dgl.errors import InputError
@@ -50,6 +50,7 @@ def test_warmup_as_long_as_the_schedule_is_refused():
         _schedule(0, epochs=3)
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.integers(1, 50), st.integers(2, 30), st.data())
 def test_rises_to_the_peak_once_and_never_below_the_end(steps, epochs, data):
     warmup = data.draw(st.integers(0, epochs - 1))
