@@ -8,6 +8,7 @@ from .datasets import datasets_command
 from .errors import Commands
 from .info import info_command
 from .preprocess import preprocess_command
+from .recipes import recipes_command
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -16,5 +17,5 @@ def main() -> None:
     """Graph transformers with relative positional encoding (GRPE)."""
 
 
-for command in (preprocess_command, datasets_command, info_command):
+for command in (preprocess_command, datasets_command, info_command, recipes_command):
     main.add_command(command)

@@ -2,7 +2,7 @@ import os
 from pathlib import Path
 
 # Tests run in parallel processes on tensors of a few hundred numbers: more threads each would only get in the way.
-# DGL and numba bring OpenMP runtimes of their own, which read this when they are loaded; threads that wait must not spin.
+# DGL and numba bring OpenMP runtimes of their own, which read this when loaded; threads that wait must not spin.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 

@@ -11,13 +11,8 @@ from grpe_dgl.errors import InputError
 from grpe_dgl.nn.encodings import RelationEncodings
 from grpe_dgl.nn.layer import GRPELayer
 from grpe_dgl.nn.nodes import NodeColumns, NodeVectors
+from grpe_dgl.presets import PRESETS
 
-PRESETS: dict[str, dict[str, int]] = {
-    "tiny": {"layers": 4, "hidden_size": 64, "ffn_size": 64, "num_heads": 8},
-    "small": {"layers": 12, "hidden_size": 80, "ffn_size": 80, "num_heads": 8},
-    "standard": {"layers": 12, "hidden_size": 768, "ffn_size": 768, "num_heads": 32},
-    "large": {"layers": 18, "hidden_size": 1024, "ffn_size": 1024, "num_heads": 32},
-}
 LEVELS = ("graph", "node")
 
 

@@ -1,0 +1,82 @@
+"""``grpe recipes``: list, show and copy the recipes that come with grpe-dgl."""
+
+from pathlib import Path
+
+import click
+
+from grpe_dgl.errors import InputError
+from grpe_dgl.presets import PRESETS
+from grpe_dgl.recipe import Recipe, load_recipe, recipe_text, shipped_recipes
+from grpe_dgl.recipe.parameters import count_for_dataset
+
+HEADER = ("RECIPE", "DATASET", "MODEL", "PARAMETERS", "PAPER")
+
+
+@click.group("recipes", invoke_without_command=True)
+@click.pass_context
+def recipes_command(context: click.Context) -> None:
+    """List the recipes that come with grpe-dgl; show or copy one."""
+    if context.invoked_subcommand is None:
+        rows = [HEADER, *(_row(name, load_recipe(name)) for name in shipped_recipes())]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
+        for row in rows:
+            cells = [
+                cell.rjust(width) if column == 3 else cell.ljust(width)
+                for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ]
+            click.echo("  ".join(cells).rstrip())
+
+
+@recipes_command.command()
+@click.argument("name", metavar="RECIPE")
+def show(name: str) -> None:
+    """Print RECIPE, a shipped one or a path, as it is written."""
+    click.echo(recipe_text(name), nl=False)
+
+
+@recipes_command.command()
+@click.argument("name")
+@click.argument("dest", required=False, type=click.Path(path_type=Path))
+def copy(name: str, dest: Path | None) -> None:
+    """Copy the shipped recipe NAME to DEST, a file or a folder (default: NAME.yaml here), to change it."""
+    text = recipe_text(name)
+    target = Path(f"{Path(name).stem}.yaml") if dest is None else dest
+    if target.is_dir():
+        target = target / f"{Path(name).stem}.yaml"
+    try:
+        with target.open("x", encoding="utf-8") as file:  # "x": an existing file is an error, also in a race
+            file.write(text)
+    except FileExistsError:
+        raise InputError(f"{target} exists already and is not overwritten; give another DEST") from None
+    except OSError as error:
+        raise InputError(f"{target} cannot be written: {error.strerror}") from None
+    click.echo(f"copied to {target}")
+
+
+def _row(name: str, recipe: Recipe) -> tuple[str, ...]:
+    parameters = count_for_dataset(recipe.model, recipe.dataset)
+    return (
+        name,
+        recipe.dataset or "any",
+        _model(recipe),
+        "" if parameters is None else f"{parameters:,}",
+        _paper(recipe),
+    )
+
+
+def _model(recipe: Recipe) -> str:
+    model = recipe.model
+    sizes = {"layers": model.layers, "hidden_size": model.hidden_size}
+    sizes |= {"ffn_size": model.ffn_size, "num_heads": model.num_heads}
+    for preset, its_sizes in PRESETS.items():
+        if its_sizes == sizes:
+            return preset
+    return f"{model.layers} layers of {model.hidden_size}"
+
+
+def _paper(recipe: Recipe) -> str:
+    if recipe.variants:
+        return f"{len(recipe.variants)} variants"
+    if recipe.paper is None:
+        return "-"
+    return f"{recipe.paper.metric} {recipe.paper.value or '(not verified)'}"

@@ -1,0 +1,94 @@
+"""Find and read recipe files, shipped ones and the user's own."""
+
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from grpe_dgl.errors import InputError
+from grpe_dgl.recipe.fields import nearest
+from grpe_dgl.recipe.overrides import apply_overrides, parse_overrides
+from grpe_dgl.recipe.recipe import Recipe
+
+PACKAGE = "grpe_dgl_recipes"
+SUFFIXES = (".yaml", ".yml")
+MERGE = "tag:yaml.org,2002:merge"  # the key <<, which has no value of its own
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """A safe loader that refuses a key given twice, of which YAML would silently keep the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key_node, _ in node.value:
+            if key_node.tag == MERGE:
+                continue
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, (str, int, float, bool, type(None))):
+                raise InputError(f"line {key_node.start_mark.line + 1}: a key is {key!r}; accepted: a text")
+            if key in seen:
+                raise InputError(f"line {key_node.start_mark.line + 1}: the key {key!r} is given twice")
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def load_recipe(recipe: str | Path, overrides: Mapping[str, object] | Iterable[str] = ()) -> Recipe:
+    """Read a recipe.
+
+    Parameters
+    ----------
+    recipe
+        A path, or the name of a shipped recipe. A text without a folder and without ``.yaml`` is a name.
+    overrides
+        Keys to change, ``{"model.layers": 4}`` or ``["model.layers=4"]``, with the types of the file's own keys.
+    """
+    changes = parse_overrides(overrides)
+    source = str(recipe) + (f" with {', '.join(f'{key}={value}' for key, value in changes.items())}" if changes else "")
+    raw = read_yaml(recipe_text(recipe), source=str(recipe))
+    return Recipe.from_dict(apply_overrides(raw, changes, source=source), source=source)
+
+
+def recipe_text(recipe: str | Path) -> str:
+    """Return the text of a recipe file as it stands, comments included; `recipe` is a path or a shipped name."""
+    if isinstance(recipe, str) and Path(recipe).name == recipe and Path(recipe).suffix not in SUFFIXES:
+        if recipe not in shipped_recipes():
+            raise InputError(
+                f"{recipe!r} is not a shipped recipe{nearest(recipe, shipped_recipes())}; "
+                f"accepted: a path to a YAML file, or {', '.join(shipped_recipes())}"
+            )
+        return files(PACKAGE).joinpath(f"{recipe}.yaml").read_text(encoding="utf-8")
+    try:
+        return Path(recipe).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(
+            f"{recipe}: there is no such file; accepted: a path to a YAML file, or {', '.join(shipped_recipes())}"
+        ) from None
+    except UnicodeDecodeError:
+        raise InputError(f"{recipe}: this is not a text file; accepted: a recipe in YAML") from None
+    except OSError as error:
+        raise InputError(f"{recipe}: it cannot be read: {error.strerror}") from None
+
+
+def read_yaml(text: str, *, source: str) -> dict[str, Any]:
+    """Return the mapping that a YAML text holds; `source` names it in errors."""
+    loader = _StrictLoader(text)
+    try:
+        raw = loader.get_single_data()
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f"line {mark.line + 1}: " if mark is not None else ""
+        raise InputError(f"{source}: {line}not YAML: {getattr(error, 'problem', None) or error}") from None
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+    finally:
+        loader.dispose()
+    if not isinstance(raw, dict):
+        raise InputError(f"{source}: it holds {type(raw).__name__}; accepted: a mapping of keys to values")
+    return raw
+
+
+def shipped_recipes() -> list[str]:
+    """Return the names of the recipes that come with grpe-dgl, sorted."""
+    return sorted(Path(entry.name).stem for entry in files(PACKAGE).iterdir() if entry.name.endswith(".yaml"))

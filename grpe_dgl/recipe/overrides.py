@@ -1,0 +1,74 @@
+"""Change single keys of a recipe before it is read: ``model.layers=4``."""
+
+import copy
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import yaml
+
+from grpe_dgl.errors import InputError
+from grpe_dgl.presets import PRESETS
+from grpe_dgl.recipe.fields import describe, nearest
+
+SIZES = tuple(PRESETS["tiny"])
+# An override wins over these keys of the file, which would contradict it: a preset over sizes, epochs over updates.
+REPLACES: dict[str, tuple[str, ...]] = {
+    "model.preset": tuple(f"model.{size}" for size in SIZES),
+    "training.epochs": ("training.updates",),
+    "training.updates": ("training.epochs",),
+    "training.warmup_epochs": ("training.warmup_updates",),
+    "training.warmup_updates": ("training.warmup_epochs",),
+}
+
+
+def parse_overrides(overrides: Mapping[str, object] | Iterable[str]) -> dict[str, object]:
+    """Return full key to value, from that or from texts like ``model.layers=4``, whose values are read as YAML."""
+    if isinstance(overrides, Mapping):
+        return dict(overrides)
+    parsed: dict[str, object] = {}
+    for text in overrides:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise InputError(f"{text!r} is not an override; accepted: KEY=VALUE, for example model.layers=4")
+        try:
+            parsed[key.strip()] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise InputError(f"{text!r} has a value that is not YAML; put it in quotes") from None
+    return parsed
+
+
+def apply_overrides(raw: Mapping[str, Any], overrides: Mapping[str, object], *, source: str) -> dict[str, Any]:
+    """Return a copy of `raw` with each full key set to its value; what an override replaces is dropped."""
+    changed: dict[str, Any] = copy.deepcopy(dict(raw))
+    for key in overrides:
+        for replaced in REPLACES.get(key, ()):
+            section, name = replaced.split(".")
+            if isinstance(changed.get(section), dict):
+                changed[section].pop(name, None)
+    for key, value in overrides.items():
+        *sections, name = key.split(".")
+        inside: Any = changed
+        for depth, section in enumerate(sections):
+            if inside.get(section) is None:
+                inside[section] = {}
+            inside = inside[section]
+            if not isinstance(inside, dict):
+                path = ".".join(sections[: depth + 1])
+                raise InputError(f"{source}: {key} cannot be set; {path} is {describe(inside)}, not a mapping")
+        inside[name] = copy.deepcopy(value)
+    return changed
+
+
+def expand_preset(raw: Mapping[str, Any], *, source: str) -> dict[str, Any]:
+    """Return a copy of `raw` with ``model.preset`` replaced by the sizes it stands for; explicit sizes win."""
+    model = raw.get("model")
+    if not isinstance(model, Mapping) or "preset" not in model:
+        return dict(raw)
+    preset = model["preset"]
+    rest = {key: value for key, value in model.items() if key != "preset"}
+    if preset is None:
+        return {**raw, "model": rest}
+    if not isinstance(preset, str) or preset not in PRESETS:
+        close = nearest(str(preset), list(PRESETS))
+        raise InputError(f"{source}: model.preset is {describe(preset)}{close}; accepted: {', '.join(PRESETS)}")
+    return {**raw, "model": {**PRESETS[preset], **rest}}

@@ -1,0 +1,115 @@
+"""The recipe: everything that changes a number of a run."""
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import yaml
+
+from grpe_dgl.data.source import Task
+from grpe_dgl.errors import InputError
+from grpe_dgl.recipe.fields import nearest, read
+from grpe_dgl.recipe.overrides import apply_overrides, expand_preset, parse_overrides
+from grpe_dgl.recipe.schema import LOSSES_OF_KIND, METRICS_OF_KIND, ModelRecipe, TrainingRecipe
+
+VARIANT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # it names a folder of the run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper:
+    """A number that the paper reports."""
+
+    table: str
+    """Which table, by what it holds."""
+    metric: str
+    """In the paper's words, the split included."""
+    value: str | None = None
+    """As the paper prints it; None where it could not be verified."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """One row of an ablation."""
+
+    overrides: Mapping[str, object]
+    """Full key to value: ``{"model.max_distance": 3}``."""
+    paper: Paper | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """Everything that changes a number of a run; `grpe_dgl.recipe.load_recipe` reads one from a file."""
+
+    description: str = ""
+    dataset: str | None = None
+    """The dataset's name; None: any that fits, given with ``--dataset``."""
+    start_from: str | None = None
+    """The recipe whose trained model this one fine-tunes; None starts from nothing."""
+    model: ModelRecipe
+    training: TrainingRecipe
+    paper: Paper | None = None
+    variants: Mapping[str, Variant] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in self.variants:
+            if not VARIANT_NAME.fullmatch(name):
+                raise InputError(
+                    f"variants has the name {name!r}; accepted: letters, digits, and _ . - after the first"
+                )
+            self.variant(name)  # a variant that cannot be applied is refused when the recipe is read, not hours later
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any], *, source: str = "recipe") -> Self:
+        """Read what a YAML file or `to_dict` holds; `source` names it in errors."""
+        return read(cls, expand_preset(raw, source=source) if isinstance(raw, Mapping) else raw, source=source)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain dicts, lists, numbers and texts, every key written out; `from_dict` gives the recipe back."""
+        return dataclasses.asdict(self, dict_factory=_plain)
+
+    def to_yaml(self) -> str:
+        """Return `to_dict` as YAML, which reads back as the same recipe."""
+        plain = self.to_dict()
+        text = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=120)
+        if yaml.safe_load(text) != plain:  # PyYAML folds some line breaks of Unicode, unless they are escaped
+            text = yaml.safe_dump(plain, sort_keys=False, width=120)
+        return text
+
+    def override(self, overrides: Mapping[str, object] | Iterable[str], *, source: str = "recipe") -> "Recipe":
+        """Return the recipe with some keys changed: ``{"model.layers": 4}`` or ``["model.layers=4"]``."""
+        changes = parse_overrides(overrides)
+        return Recipe.from_dict(apply_overrides(self.to_dict(), changes, source=source), source=source)
+
+    def variant(self, name: str) -> "Recipe":
+        """Return the recipe of one variant: its overrides applied, its number of the paper, no variants of its own."""
+        if name not in self.variants:
+            accepted = list(self.variants)
+            raise InputError(
+                f"{name!r} is not a variant of the recipe{nearest(name, accepted)}; "
+                f"accepted: {', '.join(accepted) or 'none, it has no variants'}"
+            )
+        chosen = self.variants[name]
+        base = dataclasses.replace(self, paper=chosen.paper, variants={})
+        return base.override(chosen.overrides, source=f"variants.{name}.overrides")
+
+    def fit_to_task(self, task: Task) -> "Recipe":
+        """Return the recipe with loss and metric written out, or raise if they do not fit what a dataset asks for."""
+        training = self.training
+        loss = training.loss or LOSSES_OF_KIND[task.kind][0]
+        metric = training.metric or task.metric
+        target = f"{task.kind} of {', '.join(task.targets[:3])}{', ...' if len(task.targets) > 3 else ''}"
+        for key, value, accepted in (
+            ("training.loss", loss, LOSSES_OF_KIND[task.kind]),
+            ("training.metric", metric, METRICS_OF_KIND[task.kind]),
+        ):
+            if value not in accepted:
+                raise InputError(
+                    f"{key} is {value!r}, but the dataset's task is {target}; accepted there: {', '.join(accepted)}"
+                )
+        return self.override({"training.loss": loss, "training.metric": metric})
+
+
+def _plain(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in items}

@@ -1,0 +1,150 @@
+"""The two sections of a recipe that decide a number: every key, its type and its default."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from grpe_dgl.errors import InputError
+
+MAX_DISTANCES = range(1, 253)  # what grpe_dgl.relations takes
+LOSSES_OF_KIND: dict[str, tuple[str, ...]] = {
+    "regression": ("l1",),
+    "binary": ("bce",),
+    "multiclass": ("cross_entropy", "weighted_cross_entropy"),
+}
+"""Which losses fit which kind of task; the first is taken where a recipe names none."""
+METRICS_OF_KIND: dict[str, tuple[str, ...]] = {
+    "regression": ("mae", "rmse"),
+    "binary": ("rocauc", "ap", "accuracy"),
+    "multiclass": ("accuracy", "weighted_accuracy"),
+}
+"""Which metrics fit which kind of task."""
+
+
+def _require(fits: bool, key: str, found: object, accepted: str) -> None:
+    if not fits:
+        raise InputError(f"{key} is {found!r}; accepted: {accepted}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRecipe:
+    """The arguments of `grpe_dgl.nn.GRPE` that a dataset does not decide.
+
+    In a file, ``preset`` (tiny, small, standard or large) may stand for the four sizes, which override it one by one.
+    """
+
+    SHORTHANDS: ClassVar = ("preset",)
+
+    layers: int
+    hidden_size: int
+    ffn_size: int
+    num_heads: int
+    max_distance: int = 5
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+    input_noise: float = 0.0
+    topology_attention: bool = True
+    edge_attention: bool = True
+    graph_value: bool = True
+    share_encodings: bool = True
+    key_term: Literal["neighbour", "self"] = "neighbour"
+    head_sizes: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("layers", "hidden_size", "ffn_size", "num_heads"):
+            _require(getattr(self, name) >= 1, f"model.{name}", getattr(self, name), "1 or more")
+        _require(
+            self.hidden_size % self.num_heads == 0,
+            "model.num_heads",
+            self.num_heads,
+            f"a divisor of model.hidden_size, which is {self.hidden_size}",
+        )
+        _require(self.max_distance in MAX_DISTANCES, "model.max_distance", self.max_distance, "1..252")
+        for name in ("dropout", "attention_dropout"):
+            _require(0 <= getattr(self, name) < 1, f"model.{name}", getattr(self, name), "0 to below 1")
+        _require(self.input_noise >= 0, "model.input_noise", self.input_noise, "0 or more")
+        _require(min(self.head_sizes, default=1) >= 1, "model.head_sizes", list(self.head_sizes), "sizes of 1 or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingRecipe:
+    """How the model is trained: AdamW, linear warm-up, then linear decay."""
+
+    batch_size: int
+    """Graphs per update, over all processes together."""
+    epochs: int | None = None
+    """Length of the schedule in epochs; this or `updates`."""
+    updates: int | None = None
+    """Length of the schedule in optimiser updates; this or `epochs`."""
+    stop_after_epochs: int | None = None
+    """End here although the schedule is longer; None runs it to its end."""
+    warmup_epochs: int | None = None
+    """How much of the schedule is warm-up, in epochs; this, `warmup_updates` or neither."""
+    warmup_updates: int | None = None
+    """How much of the schedule is warm-up, in updates."""
+    learning_rate: float = 2e-4
+    """The peak, reached at the end of the warm-up."""
+    final_learning_rate: float = 1e-9
+    """Where the decay ends."""
+    weight_decay: float = 0.0
+    clip: float | None = None
+    """The largest norm of the gradient; None leaves it alone."""
+    loss: Literal["l1", "bce", "cross_entropy", "weighted_cross_entropy"] | None = None
+    """None takes the one for the dataset's kind of task: l1, bce or cross_entropy."""
+    metric: Literal["mae", "rmse", "rocauc", "ap", "accuracy", "weighted_accuracy"] | None = None
+    """What picks the best model; None takes the dataset's own."""
+    evaluate_every: int = 1
+    """Epochs between evaluations; the last epoch is always evaluated."""
+    early_stopping: int | None = None
+    """End after this many epochs without a better validation metric; None never does."""
+    seed: int = 0
+    runs: int = 1
+    """How many seeds are trained: seed, seed + 1, ..."""
+    precision: Literal["float32", "bf16"] = "float32"
+
+    def __post_init__(self) -> None:
+        if (self.epochs is None) == (self.updates is None):
+            found = "both are given" if self.epochs is not None else "neither is given"
+            raise InputError(f"training.epochs and training.updates: {found}; accepted: exactly one of them")
+        if self.warmup_epochs is not None and self.warmup_updates is not None:
+            raise InputError(
+                "training.warmup_epochs and training.warmup_updates: both are given; accepted: one or none"
+            )
+        for name in (
+            "batch_size",
+            "epochs",
+            "updates",
+            "stop_after_epochs",
+            "evaluate_every",
+            "early_stopping",
+            "runs",
+        ):
+            value = getattr(self, name)
+            _require(value is None or value >= 1, f"training.{name}", value, "1 or more")
+        for name in ("warmup_epochs", "warmup_updates", "seed", "final_learning_rate", "weight_decay"):
+            value = getattr(self, name)
+            _require(value is None or value >= 0, f"training.{name}", value, "0 or more")
+        _require(self.clip is None or self.clip > 0, "training.clip", self.clip, "above 0, or null")
+        _require(
+            self.learning_rate >= self.final_learning_rate and self.learning_rate > 0,
+            "training.learning_rate",
+            self.learning_rate,
+            f"above 0 and at least training.final_learning_rate, which is {self.final_learning_rate:g}",
+        )
+        for warmup, length in (("warmup_epochs", "epochs"), ("warmup_updates", "updates")):
+            short, long = getattr(self, warmup), getattr(self, length)
+            if short is not None and long is not None:
+                _require(short < long, f"training.{warmup}", short, f"less than training.{length}, which is {long}")
+        if self.stop_after_epochs is not None and self.epochs is not None:
+            accepted = f"up to training.epochs, which is {self.epochs}, or null"
+            _require(
+                self.stop_after_epochs <= self.epochs, "training.stop_after_epochs", self.stop_after_epochs, accepted
+            )
+        if self.loss is not None and self.metric is not None:
+            fitting = [
+                metric
+                for kind, losses in LOSSES_OF_KIND.items()
+                if self.loss in losses
+                for metric in METRICS_OF_KIND[kind]
+            ]
+            accepted = f"{', '.join(fitting)}, which fit training.loss {self.loss}"
+            _require(self.metric in fitting, "training.metric", self.metric, accepted)

@@ -1,0 +1,1 @@
+"""Training: losses, metrics, the schedule and the loop."""

@@ -1,0 +1,129 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import average_precision_score, balanced_accuracy_score, mean_absolute_error, roc_auc_score
+
+from grpe_dgl.data.ogb_import import import_ogb
+from grpe_dgl.errors import InputError
+from grpe_dgl.recipe.schema import METRICS_OF_KIND
+from grpe_dgl.training.metrics import METRICS, OGB_DATASETS
+
+NAN = math.nan
+
+
+def test_every_metric_of_a_recipe_exists():
+    assert set(METRICS) == {metric for metrics in METRICS_OF_KIND.values() for metric in metrics}
+
+
+def test_literals():
+    predictions = torch.tensor([[1.0, 5.0], [2.0, 7.0], [0.0, 1.0]])
+    labels = torch.tensor([[4.0, NAN], [2.0, 6.0], [NAN, NAN]])
+    assert METRICS["mae"].compute(predictions, labels) == pytest.approx((1.5 + 1.0) / 2)
+    assert METRICS["rmse"].compute(predictions, labels) == pytest.approx((math.sqrt(4.5) + 1.0) / 2)
+    scores, truth = torch.tensor([[0.1], [0.4], [0.35], [0.8]]), torch.tensor([[0.0], [0.0], [1.0], [1.0]])
+    assert METRICS["rocauc"].compute(scores, truth) == pytest.approx(0.75)
+    assert METRICS["ap"].compute(scores, truth) == pytest.approx(0.5 * 1 + 0.5 * 2 / 3)
+
+
+def test_accuracies_literal():
+    logits = torch.tensor([[9.0, 0, 0], [9, 0, 0], [9, 0, 0], [9, 0, 0], [0, 9, 0]])
+    labels = torch.tensor([0, 0, 1, -1, 1])  # class 2 has no label
+    assert METRICS["accuracy"].compute(logits, labels) == 3 / 4
+    assert METRICS["weighted_accuracy"].compute(logits, labels) == pytest.approx((2 / 2 + 1 / 2) / 2)
+    yes_no = torch.tensor([[1.0, -1.0], [1.0, -1.0]])
+    assert METRICS["accuracy"].compute(yes_no, torch.tensor([[1.0, 1.0], [0.0, NAN]])) == pytest.approx((0.5 + 0) / 2)
+
+
+def test_weighted_accuracy_is_sklearns():
+    rng = np.random.default_rng(0)
+    logits, labels = torch.from_numpy(rng.normal(size=(200, 6))), torch.from_numpy(rng.integers(0, 6, 200))
+    expected = balanced_accuracy_score(labels.numpy(), logits.argmax(1).numpy())
+    assert METRICS["weighted_accuracy"].compute(logits, labels) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("metric", "targets"), OGB_DATASETS)
+def test_ogb_has_these_evaluators_and_ours_is_theirs(metric, targets):
+    evaluator = import_ogb("ogb.graphproppred").Evaluator(OGB_DATASETS[metric, targets])
+    assert (evaluator.eval_metric, evaluator.num_tasks) == (metric, targets)
+    predictions, labels = _binary(targets) if metric != "rmse" else _regression(targets)
+    expected = evaluator.eval({"y_true": labels.numpy(), "y_pred": predictions.numpy()})[metric]
+    assert METRICS[metric].compute(predictions, labels) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(("metric", "score"), [("rocauc", roc_auc_score), ("ap", average_precision_score)])
+@pytest.mark.parametrize("targets", [1, 3, 128])
+def test_missing_labels_and_one_sided_targets_as_ogb_does(metric, score, targets):
+    """Whether or not OGB has an Evaluator for the number of targets."""
+    predictions, labels = _binary(targets)
+    if targets > 1:
+        labels[:, 0] = labels[:, 0].clamp(min=1)  # no zeros: this target is left out
+    values = []
+    for p, t in zip(predictions.T, labels.T, strict=True):
+        present = ~torch.isnan(t)
+        if len(set(t[present].tolist())) == 2:
+            values.append(score(t[present].numpy(), p[present].numpy()))
+    assert len(values) == max(1, targets - 1)
+    assert METRICS[metric].compute(predictions, labels) == pytest.approx(np.mean(values), rel=1e-12)
+
+
+def test_mae_is_sklearns():
+    predictions, labels = _regression(1)
+    present = ~torch.isnan(labels)
+    expected = mean_absolute_error(labels[present], predictions[present])
+    assert METRICS["mae"].compute(predictions, labels) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_order_of_rows_does_not_matter(metric):
+    if "accuracy" in metric:
+        predictions, labels = torch.randn(50, 4, dtype=torch.float64), torch.randint(-1, 4, (50,))
+    else:
+        predictions, labels = _binary(3) if metric in ("rocauc", "ap") else _regression(3)
+    order = torch.randperm(len(labels))
+    value = METRICS[metric].compute(predictions, labels)
+    assert METRICS[metric].compute(predictions[order], labels[order]) == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("metric", "labels", "why"),
+    [
+        ("mae", torch.full((3, 1), NAN), "no target has labels among the 3 rows"),
+        ("rmse", torch.full((3, 1), NAN), "no target has labels among the 3 rows"),
+        ("rocauc", torch.ones(3, 1), "no target has labels of both classes among the 3 rows"),
+        ("ap", torch.zeros(3, 1), "no target has labels of both classes"),
+        ("weighted_accuracy", torch.full((3,), -1), "none of the 3 rows has a label"),
+        ("accuracy", torch.zeros(2), r"\(3, 1\) and labels \(2,\)"),
+        ("mae", torch.zeros(3), r"\(3, 1\) and labels \(3,\)"),
+    ],
+)
+def test_what_cannot_be_computed_is_refused(metric, labels, why):
+    with pytest.raises(InputError, match=why):
+        METRICS[metric].compute(torch.zeros(3, 1), labels)
+
+
+def test_better():
+    assert METRICS["mae"].better(0.1, 0.2) and not METRICS["mae"].better(0.2, 0.1)
+    assert METRICS["ap"].better(0.2, 0.1) and not METRICS["ap"].better(0.1, 0.1)
+    assert METRICS["ap"].better(0.1, NAN) and not METRICS["ap"].better(NAN, 0.1) and not METRICS["mae"].better(NAN, NAN)
+
+
+def test_text():
+    assert METRICS["mae"].text(0.0941, 0.0023) == "0.0941 ± 0.0023"
+    assert METRICS["weighted_accuracy"].text(0.81586) == "81.586 %"
+    assert METRICS["rocauc"].text(0.8139, 0.0049) == "81.390 ± 0.490 %"
+
+
+def _binary(targets: int) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(targets)
+    labels = (torch.randn(60, targets, generator=generator, dtype=torch.float64) > 0).double()
+    labels[torch.rand(60, targets, generator=generator) < 0.3] = NAN
+    return torch.randn(60, targets, generator=generator, dtype=torch.float64), labels
+
+
+def _regression(targets: int) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(targets)
+    labels = torch.randn(60, targets, generator=generator, dtype=torch.float64)
+    labels[torch.rand(60, targets, generator=generator) < 0.3] = NAN
+    return torch.randn(60, targets, generator=generator, dtype=torch.float64), labels
