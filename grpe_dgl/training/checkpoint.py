@@ -1,0 +1,110 @@
+"""A checkpoint: one file with the model, its recipe, what it knows of its data and all that resuming needs."""
+
+import pickle
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import grpe_dgl
+from grpe_dgl.data.description import Description
+from grpe_dgl.errors import InputError
+from grpe_dgl.nn import GRPE
+from grpe_dgl.recipe import Recipe
+from grpe_dgl.recipe.build import build_model
+from grpe_dgl.whole_file import whole_file
+
+FORMAT = "grpe-dgl checkpoint"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """What a checkpoint file holds; everything in it is tensors and plain Python, so that loading runs no code."""
+
+    recipe: Recipe
+    """Resolved: it alone says how the model came about."""
+    description: Description
+    """The data the model was trained on."""
+    weights: dict[str, torch.Tensor]
+    """The state dict of the model."""
+    metrics: dict[str, Any] = field(default_factory=dict)
+    """What was measured: epoch, metric and its values."""
+    provenance: dict[str, Any] = field(default_factory=dict)
+    """Where the weights come from, if not from this recipe alone."""
+    training: dict[str, Any] | None = None
+    """What resuming needs: optimiser, update, random states, history. None in a model that is done."""
+
+    def model(self, *, backend: str | None = None) -> GRPE:
+        """Build the model with its weights, ready to predict."""
+        model = build_model(
+            self.recipe.model,
+            task=self.description.task,
+            node_vocabulary=self.description.node_vocabulary,
+            node_features=self.description.node_features,
+            num_edge_types=self.description.num_edge_types,
+            backend=backend,
+        )
+        model.load_state_dict(self.weights)
+        return model.eval()
+
+    def save(self, path: Path) -> None:
+        """Write the file, whole or not at all."""
+        content = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "library_version": grpe_dgl.__version__,
+            "recipe": self.recipe.to_dict(),
+            "description": self.description.to_dict(),
+            "weights": {name: tensor.detach().cpu() for name, tensor in self.weights.items()},
+            "metrics": self.metrics,
+            "provenance": self.provenance,
+            "training": self.training,
+        }
+        try:
+            with whole_file(path) as temporary, temporary.open("wb") as file:
+                torch.save(content, file)
+        except (OSError, RuntimeError) as error:  # torch wraps a full disk in a RuntimeError of its own
+            kept = "what was saved there before is as it was" if path.exists() else "nothing is there"
+            reason = getattr(error, "strerror", None) or str(error).strip().splitlines()[0]
+            raise InputError(f"{path} could not be saved: {reason}; {kept}") from error
+
+
+def load_checkpoint(path: str | Path) -> Checkpoint:
+    """Read a checkpoint; anything else is refused with an InputError, and no code of the file runs."""
+    path = Path(path)
+    accepted = "accepted: a checkpoint written by grpe-dgl"
+    try:
+        with path.open("rb") as file:
+            content = torch.load(file, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except (pickle.UnpicklingError, zipfile.BadZipFile, RuntimeError, EOFError, ValueError, KeyError, TypeError):
+        found = "a file that is cut short or damaged" if _is_zip(path) else "another kind of file"
+        raise InputError(f"{path} is not a checkpoint: found {found}; {accepted}") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        found = "a torch file without our header"
+        if isinstance(content, dict) and any("linear_q" in str(key) for key in content):
+            found = "the authors' weights; `grpe import` makes a checkpoint of them"
+        raise InputError(f"{path} is not a checkpoint: found {found}; {accepted}")
+    if content["format_version"] > FORMAT_VERSION:
+        raise InputError(
+            f"{path} has format version {content['format_version']}, written by grpe-dgl "
+            f"{content['library_version']}; this is grpe-dgl {grpe_dgl.__version__}, which reads up to "
+            f"{FORMAT_VERSION}: update it"
+        )
+    return Checkpoint(
+        recipe=Recipe.from_dict(content["recipe"], source=str(path)),
+        description=Description.from_dict(content["description"]),
+        weights=content["weights"],
+        metrics=content["metrics"],
+        provenance=content["provenance"],
+        training=content["training"],
+    )
+
+
+def _is_zip(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) == b"PK"

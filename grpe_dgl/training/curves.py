@@ -1,0 +1,42 @@
+"""The picture of a run: its loss and its metric by epoch."""
+
+from pathlib import Path
+from typing import Any
+
+from grpe_dgl.training.loop import best_epoch
+from grpe_dgl.training.metrics import METRICS
+from grpe_dgl.whole_file import whole_file
+
+
+def draw_curves(history: list[dict[str, Any]], *, metric: str, loss: str, title: str, path: Path) -> None:
+    """Draw training loss and validation metric side by side, the best epoch marked, into a PNG file."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(title)
+    left, right = figure.subplots(1, 2)
+    epochs = [row["epoch"] for row in history]
+    left.plot(epochs, [row["train_loss"] for row in history], marker=".", color="#1f5fa8")
+    left.set_title(f"training loss ({loss})")
+    scale = 100 if METRICS[metric].percent else 1
+    measured = [(row["epoch"], scale * row[f"valid_{metric}"]) for row in history if row[f"valid_{metric}"] is not None]
+    right.plot([x for x, _ in measured], [y for _, y in measured], marker=".", color="#b3541e")
+    right.set_title(f"validation {metric}{' (%)' if METRICS[metric].percent else ''}")
+    best = best_epoch(history, metric)
+    if best is not None:
+        value = scale * history[best][f"valid_{metric}"]
+        right.axhline(value, color="0.7", linewidth=0.8, zorder=0)
+        right.plot([epochs[best]], [value], marker="o", color="#b3541e", markersize=8, fillstyle="none")
+        right.annotate(
+            f"best {value:.4g}", (epochs[best], value), xytext=(0, 8), textcoords="offset points", ha="center"
+        )
+        right.margins(y=0.15)
+    for axes in (left, right):
+        axes.set_xlabel("epoch")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.grid(alpha=0.3)
+    with whole_file(path) as temporary:
+        figure.savefig(temporary, format="png", dpi=120)

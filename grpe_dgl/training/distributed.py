@@ -1,0 +1,75 @@
+"""Several processes that train one model: who they are, and how they add up and gather numbers."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Processes:
+    """One process among `world_size`, started by ``torchrun``; alone, everything here does nothing."""
+
+    rank: int = 0
+    world_size: int = 1
+    device: torch.device = torch.device("cpu")
+
+    @property
+    def writes(self) -> bool:
+        """Whether this process is the one that writes files and speaks."""
+        return self.rank == 0
+
+    def all_reduce(self, tensor: Tensor) -> Tensor:
+        """Return the sum of a tensor over all processes."""
+        if self.world_size == 1:
+            return tensor
+        total = tensor.detach().clone().to(self.device)
+        dist.all_reduce(total)
+        return total.to(tensor.device)
+
+    def gather(self, rows: Tensor) -> list[Tensor]:
+        """Return every process's rows, (n_r, ...) each, which may differ in n_r."""
+        if self.world_size == 1:
+            return [rows]
+        rows = rows.to(self.device)
+        counts = [torch.zeros(1, dtype=torch.int64, device=self.device) for _ in range(self.world_size)]
+        dist.all_gather(counts, torch.tensor([len(rows)], device=self.device))
+        longest = max(int(count) for count in counts)
+        padded = rows.new_zeros(longest, *rows.shape[1:])
+        padded[: len(rows)] = rows
+        parts = [torch.empty_like(padded) for _ in range(self.world_size)]
+        dist.all_gather(parts, padded)
+        return [part[: int(count)].cpu() for part, count in zip(parts, counts, strict=True)]
+
+    def wait(self) -> None:
+        """Return when every process has come here."""
+        if self.world_size > 1:
+            dist.barrier()
+
+
+SINGLE = Processes()
+"""The only process, on the CPU."""
+
+
+@contextlib.contextmanager
+def processes(device: torch.device) -> Iterator[Processes]:
+    """Join the processes that ``torchrun`` started, or be the only one.
+
+    On CUDA each process takes the GPU of its local rank and they talk through nccl; elsewhere through gloo.
+    """
+    world_size = int(os.environ.get("WORLD_SIZE", "1"))
+    if world_size == 1:
+        yield Processes(device=device)
+        return
+    if device.type == "cuda":
+        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        torch.cuda.set_device(device)
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    try:
+        yield Processes(dist.get_rank(), world_size, device)
+    finally:
+        dist.destroy_process_group()

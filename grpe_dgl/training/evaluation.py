@@ -1,0 +1,102 @@
+"""Predictions and metrics over whole splits."""
+
+import contextlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import torch
+from torch import Tensor
+
+from grpe_dgl.data.dataset import Split
+from grpe_dgl.data.description import Description
+from grpe_dgl.errors import InputError
+from grpe_dgl.nn import GRPE
+from grpe_dgl.training.distributed import SINGLE, Processes
+from grpe_dgl.training.metrics import METRICS
+
+
+def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
+    """Return the context in which a forward pass runs with the given precision, float32 or bf16."""
+    if precision == "bf16":
+        return torch.autocast(device.type, torch.bfloat16)
+    return contextlib.nullcontext()
+
+
+def in_targets_unit(outputs: Tensor, description: Description) -> Tensor:
+    """Return a model's outputs (N, T) in the unit of the labels, undoing the standardisation of a regression."""
+    if description.target_mean is None or description.target_deviation is None:
+        return outputs
+    return outputs * outputs.new_tensor(description.target_deviation) + outputs.new_tensor(description.target_mean)
+
+
+def standardised(label: Tensor, description: Description) -> Tensor:
+    """Return labels (N, T) as the model sees them in training."""
+    if description.target_mean is None or description.target_deviation is None:
+        return label
+    return (label - label.new_tensor(description.target_mean)) / label.new_tensor(description.target_deviation)
+
+
+@torch.no_grad()
+def predict_split(
+    model: GRPE,
+    split: Split,
+    description: Description,
+    *,
+    batch_size: int,
+    processes: Processes = SINGLE,
+    precision: str = "float32",
+    after_batch: Callable[[int], object] | None = None,
+) -> Tensor:
+    """Return the predictions for a whole split, in its order and the labels' unit: (graphs or nodes, outputs) on CPU.
+
+    Every graph is seen by one process; each gets the predictions of all.
+    """
+    was_training = model.training
+    model.eval()
+    own = []
+    for batch in split.batches(batch_size=batch_size, rank=processes.rank, world_size=processes.world_size).epoch(0):
+        batch = batch.to(processes.device)
+        with autocast(precision, processes.device):
+            outputs = model(batch.pairs)
+        own.append(outputs.float().cpu())
+        if after_batch is not None:
+            after_batch(len(batch.indices))
+    model.train(was_training)
+    num_outputs = description.task.num_outputs
+    outputs = torch.cat(own) if own else torch.zeros(0, num_outputs)
+    if processes.world_size > 1:
+        outputs = _in_order(processes.gather(outputs), split, batch_size)
+    return in_targets_unit(outputs, description)
+
+
+def _in_order(parts: list[Tensor], split: Split, batch_size: int) -> Tensor:
+    """Put the processes' rows, (n_r, T) each, into the split's order: every batch is shared out among them in turn."""
+    cursors = [0] * len(parts)
+    pieces = []
+    per_rank = [
+        list(split.batches(batch_size=batch_size, rank=rank, world_size=len(parts)).indices(0))
+        for rank in range(len(parts))
+    ]
+    position = {int(graph): place for place, graph in enumerate(split.index)}
+    for rank, batches in enumerate(per_rank):
+        for index in batches:
+            rows = len(index)
+            if split.dataset.task.level == "node":
+                rows = int((split.dataset.num_nodes(index) - int(split.dataset.virtual_node)).sum())
+            pieces.append((position[int(index[0])], parts[rank][cursors[rank] : cursors[rank] + rows]))
+            cursors[rank] += rows
+    return torch.cat([rows for _, rows in sorted(pieces, key=lambda piece: piece[0])])
+
+
+def measure(metric: str, predictions: Tensor, labels: Tensor) -> float:
+    """Return a metric of predictions against labels; NaN where the labels do not define it."""
+    try:
+        return METRICS[metric].compute(predictions, labels)
+    except InputError:
+        return float("nan")
+
+
+def is_labelled(split: Split) -> bool:
+    """Whether a split has any label at all; PCQM4M's test splits have none."""
+    labels = split.labels()
+    return bool((labels >= 0).any()) if labels.dtype == torch.int64 else bool((~torch.isnan(labels)).any())

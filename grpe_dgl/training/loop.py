@@ -1,0 +1,192 @@
+"""The training loop: a function that yields epochs."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
+
+from grpe_dgl.data.assembly import Batch
+from grpe_dgl.data.dataset import Dataset
+from grpe_dgl.data.description import Description
+from grpe_dgl.errors import InputError
+from grpe_dgl.recipe import TrainingRecipe
+from grpe_dgl.training.distributed import SINGLE, Processes
+from grpe_dgl.training.evaluation import autocast, measure, predict_split, standardised
+from grpe_dgl.training.losses import LOSSES
+from grpe_dgl.training.metrics import METRICS
+from grpe_dgl.training.schedule import Schedule
+from grpe_dgl.training.state import State, Sums
+
+
+class DivergedError(InputError):
+    """The loss is not a finite number any more."""
+
+
+def train(
+    state: State,
+    data: Dataset,
+    training: TrainingRecipe,
+    *,
+    processes: Processes = SINGLE,
+    after_step: Callable[[float, float], object] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Train from `state` on until the schedule or early stopping ends it; yield a row of history per epoch.
+
+    Parameters
+    ----------
+    state
+        Where to begin; it is moved along, also inside an epoch, so that whoever saves it can resume exactly there.
+    data
+        Its splits ``train`` and ``valid`` are used.
+    training
+        Resolved: loss and metric are given.
+    processes
+        Who trains along; the batch size counts the graphs of all of them.
+    after_step
+        Called after every update with its loss and learning rate. What it raises ends training between two updates.
+    """
+    assert training.loss is not None and training.metric is not None
+    description = Description.of(data.manifest)
+    batches = data.train.batches(
+        batch_size=training.batch_size,
+        shuffle=True,
+        seed=training.seed,
+        rank=processes.rank,
+        world_size=processes.world_size,
+    )
+    schedule = Schedule.of(training, len(batches))
+    model: torch.nn.Module = state.model
+    if processes.world_size > 1:
+        model = DistributedDataParallel(state.model)
+    valid_labels = data.valid.labels()
+
+    while len(state.history) < schedule.epochs and not _stops_early(state.history, training):
+        epoch = len(state.history)
+        clock = _Clock(state.sums.seconds)
+        state.model.train()
+        for batch in batches.epoch(epoch, start=state.update - epoch * schedule.steps_per_epoch):
+            if state.update == schedule.last_update:
+                break
+            clock.lap("assembly")
+            rate = schedule.at(state.update)
+            loss = _step(model, state, batch, description, training, rate, processes, clock)
+            state.update += 1
+            clock.lap("bookkeeping")
+            if after_step is not None:
+                after_step(loss, rate)
+                clock.lap("bookkeeping")
+        row = _row(state, epoch, schedule, training.metric)
+        if (epoch + 1) % training.evaluate_every == 0 or epoch + 1 == schedule.epochs:
+            begin = time.perf_counter()
+            predictions = predict_split(
+                state.model,
+                data.valid,
+                description,
+                batch_size=training.batch_size,
+                processes=processes,
+                precision=training.precision,
+            )
+            row[f"valid_{training.metric}"] = measure(training.metric, predictions, valid_labels)
+            row["seconds_evaluation"] = time.perf_counter() - begin
+        state.history = [*state.history, row]
+        state.sums = Sums()
+        yield row
+
+
+def best_epoch(history: list[dict[str, Any]], metric: str) -> int | None:
+    """Return the place in `history` of the best validation metric, the first of equals; None before any."""
+    best = None
+    for place, row in enumerate(history):
+        value = row[f"valid_{metric}"]
+        if value is None or math.isnan(value):
+            continue
+        if best is None or METRICS[metric].better(value, history[best][f"valid_{metric}"]):
+            best = place
+    return best
+
+
+def _stops_early(history: list[dict[str, Any]], training: TrainingRecipe) -> bool:
+    assert training.metric is not None
+    best = best_epoch(history, training.metric)
+    return (
+        training.early_stopping is not None and best is not None and len(history) - 1 - best >= training.early_stopping
+    )
+
+
+def _step(
+    model: torch.nn.Module,
+    state: State,
+    batch: Batch,
+    description: Description,
+    training: TrainingRecipe,
+    rate: float,
+    processes: Processes,
+    clock: "_Clock",
+) -> float:
+    """Make one update and return its loss, that of the whole batch over all processes."""
+    assert training.loss is not None
+    batch = batch.to(processes.device)
+    with autocast(training.precision, processes.device):
+        outputs = model(batch.pairs)
+    label = standardised(batch.label, description)
+    all_reduce = processes.all_reduce if processes.world_size > 1 else None
+    terms = LOSSES[training.loss](outputs, label, all_reduce)
+    clock.lap("forward")
+    state.optimizer.zero_grad(set_to_none=True)
+    # DistributedDataParallel takes the mean of the gradients: times their number, that is the gradient of the sum.
+    (processes.world_size * terms.sum / terms.normaliser).backward()
+    clock.lap("backward")
+    loss = float(processes.all_reduce(terms.sum.detach().double()) / terms.normaliser)
+    if not math.isfinite(loss):
+        _diverged(loss, terms.sum, batch, state.update, processes)
+    if training.clip is not None:
+        torch.nn.utils.clip_grad_norm_(state.model.parameters(), training.clip)
+    for group in state.optimizer.param_groups:
+        group["lr"] = rate
+    state.optimizer.step()
+    clock.lap("optimiser")
+    weight = float(terms.normaliser)
+    state.sums.loss += loss * weight
+    state.sums.weight += weight
+    return loss
+
+
+def _diverged(loss: float, summed: Tensor, batch: Batch, update: int, processes: Processes) -> None:
+    """Raise, naming the graphs of the batch; of several processes' those whose part is to blame."""
+    guilty = batch.indices.cpu() if not torch.isfinite(summed) else batch.indices.cpu()[:0]
+    indices = torch.cat(processes.gather(guilty)).tolist()
+    raise DivergedError(
+        f"the loss is {loss} at update {update}; the batch's graphs have the dataset indices {indices}. "
+        "Try a smaller training.learning_rate, or training.clip"
+    )
+
+
+def _row(state: State, epoch: int, schedule: Schedule, metric: str) -> dict[str, Any]:
+    """Return the row of history of an epoch; evaluation fills in its two columns."""
+    return {
+        "epoch": epoch + 1,
+        "updates": state.update,
+        "learning_rate": schedule.at(state.update - 1),
+        "train_loss": state.sums.loss / state.sums.weight if state.sums.weight else None,
+        f"valid_{metric}": None,
+        **{f"seconds_{part}": seconds for part, seconds in state.sums.seconds.items()},
+        "seconds_evaluation": 0.0,
+    }
+
+
+class _Clock:
+    """Adds up where the time goes; on a GPU, work shows where the program waits for it."""
+
+    def __init__(self, seconds: dict[str, float]) -> None:
+        self._seconds = seconds
+        self._last = time.perf_counter()
+
+    def lap(self, part: str) -> None:
+        """Count the time since the last call to `part`."""
+        now = time.perf_counter()
+        self._seconds[part] += now - self._last
+        self._last = now

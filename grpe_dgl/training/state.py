@@ -1,0 +1,82 @@
+"""Everything a run changes as it goes: saved whole, a run continues from it as if nothing had happened."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from grpe_dgl.nn import GRPE
+from grpe_dgl.recipe import TrainingRecipe
+from grpe_dgl.training.distributed import Processes
+
+
+@dataclass
+class Sums:
+    """What an epoch adds up."""
+
+    loss: float = 0.0
+    """Sum over updates of the loss times what normalises it."""
+    weight: float = 0.0
+    seconds: dict[str, float] = field(
+        default_factory=lambda: dict.fromkeys(("assembly", "forward", "backward", "optimiser", "bookkeeping"), 0.0)
+    )
+
+
+@dataclass
+class State:
+    """A run in progress."""
+
+    model: GRPE
+    optimizer: torch.optim.Optimizer
+    update: int = 0
+    """Updates made so far."""
+    history: list[dict[str, Any]] = field(default_factory=list)
+    """A row for every epoch that is done, the columns of ``metrics.csv``."""
+    sums: Sums = field(default_factory=Sums)
+    """Of the epoch under way."""
+
+    def to_dict(self, processes: Processes) -> dict[str, Any]:
+        """Return all but the weights as tensors and plain Python; every process must call this at the same time."""
+        random = processes.gather(_random_state(processes.device).unsqueeze(0))
+        return {
+            "optimizer": self.optimizer.state_dict(),
+            "update": self.update,
+            "history": self.history,
+            "sums": {"loss": self.sums.loss, "weight": self.sums.weight, "seconds": self.sums.seconds},
+            "random": [row[0] for row in random],
+        }
+
+    def load_dict(self, saved: dict[str, Any], processes: Processes) -> None:
+        """Go on from what `to_dict` returned."""
+        self.optimizer.load_state_dict(saved["optimizer"])
+        self.update = saved["update"]
+        self.history = saved["history"]
+        self.sums = Sums(**saved["sums"])
+        if len(saved["random"]) == processes.world_size:
+            _set_random_state(saved["random"][processes.rank], processes.device)
+
+
+def make_optimizer(model: GRPE, training: TrainingRecipe) -> torch.optim.Optimizer:
+    """Return AdamW over the parameters that are trained."""
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    return torch.optim.AdamW(parameters, lr=training.learning_rate, weight_decay=training.weight_decay)
+
+
+def seed_everything(seed: int, processes: Processes) -> None:
+    """Seed dropout and noise, differently on every process; `torch.manual_seed` seeds CUDA too."""
+    torch.manual_seed(seed if processes.rank == 0 else (seed + 1) * 1_000_003 + processes.rank)
+
+
+def _random_state(device: torch.device) -> torch.Tensor:
+    """Return the state of the generators in use, as bytes: the CPU's, then the GPU's."""
+    states = [torch.get_rng_state()]
+    if device.type == "cuda":
+        states.append(torch.cuda.get_rng_state(device))
+    return torch.cat(states)
+
+
+def _set_random_state(state: torch.Tensor, device: torch.device) -> None:
+    length = len(torch.get_rng_state())
+    torch.set_rng_state(state[:length])
+    if device.type == "cuda" and len(state) > length:
+        torch.cuda.set_rng_state(state[length:], device)
