@@ -6,19 +6,25 @@ from typing import Any
 import numba
 
 
-def compiled(*, parallel: bool = False, fastmath: bool | set[str] = False) -> Callable[[Callable[..., Any]], Any]:
+def compiled(
+    *, parallel: bool = False, inner: bool = False, fastmath: bool | set[str] = False
+) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function with numba; its machine code is cached on disk if any cache folder is writable.
 
     Parameters
     ----------
     parallel
         Whether ``numba.prange`` loops run on several threads.
+    inner
+        Whether only other compiled functions call it: then it needs no door for Python, nor a cache of its own.
     fastmath
         LLVM's fast-math flags, as ``numba.njit`` takes them.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
         options: dict[str, Any] = {"nogil": True, "parallel": parallel, "fastmath": fastmath, "error_model": "numpy"}
+        if inner:
+            return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
         try:
             return numba.njit(cache=True, **options)(function)
         except RuntimeError:  # numba's answer when neither the package's folder nor the user's cache is writable

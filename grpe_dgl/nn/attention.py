@@ -28,7 +28,7 @@ class GRPEAttention(nn.Module):
         *,
         attention_dropout: float = 0.0,
         key_term: str = "neighbour",
-        backend: str = "dgl",
+        backend: str = "auto",
     ) -> None:
         super().__init__()
         if hidden_size % num_heads:

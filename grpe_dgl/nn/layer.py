@@ -47,7 +47,7 @@ class GRPELayer(nn.Module):
         dropout: float = 0.0,
         attention_dropout: float = 0.0,
         key_term: str = "neighbour",
-        backend: str = "dgl",
+        backend: str = "auto",
     ) -> None:
         super().__init__()
         self.attention_norm = nn.LayerNorm(hidden_size)

@@ -72,7 +72,7 @@ class GRPE(nn.Module):
         share_encodings: bool = True,
         key_term: str = "neighbour",
         head_sizes: Sequence[int] = (),
-        backend: str = "dgl",
+        backend: str = "auto",
     ) -> None:
         super().__init__()
         if (node_vocabulary is None) == (node_features is None):

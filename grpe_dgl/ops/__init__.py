@@ -1,5 +1,6 @@
 """The attention of GRPE as one operation."""
 
-from grpe_dgl.ops.relative_attention import relative_attention
+from grpe_dgl.ops.dense import DensePairs
+from grpe_dgl.ops.relative_attention import BACKENDS, relative_attention
 
-__all__ = ["relative_attention"]
+__all__ = ["BACKENDS", "DensePairs", "relative_attention"]

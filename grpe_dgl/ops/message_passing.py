@@ -39,7 +39,9 @@ def message_passing_attention(
     weights = edge_softmax(pairs, scores / math.sqrt(head_size))  # (M, H), over the keys of each query
     weights = F.dropout(weights, dropout)
 
-    z = u_mul_e_sum(pairs, v, weights.unsqueeze(-1))  # (N, H, D)
+    # DGL's product without broadcasting needs edge numbers, which a graph made from CSC has not: so never D = 1.
+    values = v if head_size > 1 else v.expand(-1, -1, 2)
+    z = u_mul_e_sum(pairs, values, weights.unsqueeze(-1))[..., :head_size]  # (N, H, D)
     if value_table is not None:
         num_relations = len(value_table)
         mass = weights.new_zeros(num_nodes * num_relations, num_heads)

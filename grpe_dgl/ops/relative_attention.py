@@ -1,17 +1,21 @@
 """The operation every GRPE layer is made of, and the one place that picks a backend for it."""
 
+from collections.abc import Callable
+
 import dgl
+import torch
 from torch import Tensor
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.ops.dense import DensePairs, dense_attention, padded_attention
 from grpe_dgl.ops.message_passing import message_passing_attention
 
-BACKENDS = ("dgl",)
+BACKENDS = ("auto", "fused", "dense", "dgl")
 KEY_TERMS = ("neighbour", "self")
 
 
 def relative_attention(
-    pairs: dgl.DGLGraph,
+    pairs: dgl.DGLGraph | DensePairs,
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -21,7 +25,7 @@ def relative_attention(
     *,
     key_term: str = "neighbour",
     dropout: float = 0.0,
-    backend: str = "dgl",
+    backend: str = "auto",
 ) -> Tensor:
     r"""Attend from every node to its keys, knowing how the two are related.
 
@@ -38,9 +42,11 @@ def relative_attention(
     Parameters
     ----------
     pairs
-        Pair graph of N nodes, edges key -> query, with integer ``edata["relation"]`` in 0..R-1, shape (M,).
+        Pair graph of N nodes, edges key -> query, with integer ``edata["relation"]`` in 0..R-1, shape (M,). Or, for
+        programs without DGL, `DensePairs`; then q, k, v and z are padded, (B, N, H, D).
     q, k, v
-        Shape (N, H, D) each, float32 or float64.
+        Shape (N, H, D) each, float32 or float64. Half precision and bfloat16 are taken too: fused and dgl compute in
+        float32 and give z back in the type of q, dense computes in what it gets.
     query_table, key_table, value_table
         Shape (R, H, D) each; None leaves its term out.
     key_term
@@ -48,7 +54,10 @@ def relative_attention(
     dropout
         The chance that a weight is set to zero, the others being scaled by 1 / (1 - dropout).
     backend
-        ``"dgl"``: message passing, for any pair graph.
+        ``"fused"``: one CPU kernel, for complete pair graphs, which stores nothing per pair and head. ``"dense"``:
+        padded batches in plain torch, for complete pair graphs on any device. ``"dgl"``: message passing, for any pair
+        graph. ``"auto"``: fused on the CPU where the pair graph is complete, dgl where it is not, dense on other
+        devices and for `DensePairs`.
 
     Returns
     -------
@@ -61,10 +70,38 @@ def relative_attention(
         raise InputError(f"dropout is {dropout}; accepted: at least 0 and less than 1")
     if backend not in BACKENDS:
         raise InputError(f"backend is {backend!r}; accepted: {', '.join(BACKENDS)}")
+    if isinstance(pairs, DensePairs):
+        if backend not in ("auto", "dense"):
+            raise InputError(f'backend is {backend!r} and the pairs are DensePairs; accepted: "dense" or "auto"')
+        return padded_attention(pairs, q, k, v, query_table, key_table, value_table, key_term=key_term, dropout=dropout)
     _check_shapes(pairs, q, k, v, query_table, key_table, value_table)
-    return message_passing_attention(
-        pairs, q, k, v, query_table, key_table, value_table, key_term=key_term, dropout=dropout
-    )
+    attend, computes_in_float32 = _choose(backend, pairs, q)
+    tables = (query_table, key_table, value_table)
+    if not computes_in_float32 or q.dtype in (torch.float32, torch.float64):
+        return attend(pairs, q, k, v, *tables, key_term=key_term, dropout=dropout)
+    with torch.autocast(q.device.type, enabled=False):
+        operands = (x if x is None else x.float() for x in (q, k, v, *tables))
+        return attend(pairs, *operands, key_term=key_term, dropout=dropout).to(q.dtype)
+
+
+def _choose(backend: str, pairs: dgl.DGLGraph, q: Tensor) -> tuple[Callable[..., Tensor], bool]:
+    """Return the function of a backend, and whether it takes float32 and float64 only."""
+    on_cpu = q.device.type == "cpu"
+    if backend == "fused" and not on_cpu:
+        raise InputError(f'backend is "fused" and q is on {q.device}; accepted there: "dense", "dgl" or "auto"')
+    if backend == "dgl" or (backend == "auto" and on_cpu and not _complete(pairs)):
+        return message_passing_attention, True
+    if backend == "dense" or not on_cpu:
+        return dense_attention, False
+    from grpe_dgl.ops.fused import fused_attention  # numba stays unloaded for those who only export or use CUDA
+
+    return fused_attention, True
+
+
+def _complete(pairs: dgl.DGLGraph) -> bool:
+    from grpe_dgl.ops.fused import is_complete
+
+    return is_complete(pairs)
 
 
 def _check_shapes(pairs: dgl.DGLGraph, q: Tensor, k: Tensor, v: Tensor, *tables: Tensor | None) -> None:
