@@ -4,8 +4,17 @@ import click
 
 from grpe_dgl import __version__
 
+from .datasets import datasets_command
+from .errors import Commands
+from .info import info_command
+from .preprocess import preprocess_command
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="grpe")
 def main() -> None:
     """Graph transformers with relative positional encoding (GRPE)."""
+
+
+for command in (preprocess_command, datasets_command, info_command):
+    main.add_command(command)

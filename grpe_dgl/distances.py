@@ -18,6 +18,7 @@ def all_pairs_distances(
     *,
     limit: int = LIMIT,
     undirected: bool = True,
+    parallel: bool = True,
 ) -> npt.NDArray[np.uint8]:
     """Return the distance of every ordered pair of nodes of every graph.
 
@@ -35,6 +36,8 @@ def all_pairs_distances(
         The largest distance told exactly, at most 253. The search goes no further.
     undirected
         Whether an edge can be walked in both directions.
+    parallel
+        Whether to use several threads; worker processes, one per core already, do not.
 
     Returns
     -------
@@ -45,13 +48,29 @@ def all_pairs_distances(
     pair_offsets = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes * sizes, out=pair_offsets[1:])
     distances = np.empty(pair_offsets[-1], np.uint8)
-    _fill(node_offsets, edge_offsets, pair_offsets, src, dst, limit, undirected, distances)
+    fill = _fill if parallel else _fill_serial
+    fill(node_offsets, edge_offsets, pair_offsets, src, dst, limit, undirected, distances)
     return distances
 
 
 @compiled(parallel=True)
 def _fill(node_offsets, edge_offsets, pair_offsets, src, dst, limit, undirected, distances):  # type: ignore[no-untyped-def]
     for graph in numba.prange(len(node_offsets) - 1):
+        first, last = edge_offsets[graph], edge_offsets[graph + 1]
+        _fill_graph(
+            node_offsets[graph + 1] - node_offsets[graph],
+            src[first:last],
+            dst[first:last],
+            limit,
+            undirected,
+            distances[pair_offsets[graph] : pair_offsets[graph + 1]],
+        )
+
+
+# A function of its own: numba's disk cache does not tell apart two ways of compiling the same one.
+@compiled()
+def _fill_serial(node_offsets, edge_offsets, pair_offsets, src, dst, limit, undirected, distances):  # type: ignore[no-untyped-def]
+    for graph in range(len(node_offsets) - 1):
         first, last = edge_offsets[graph], edge_offsets[graph + 1]
         _fill_graph(
             node_offsets[graph + 1] - node_offsets[graph],

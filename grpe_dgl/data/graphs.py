@@ -12,6 +12,7 @@ class Skipped:
     """A row of a source that became no graph, and why."""
 
     row: int
+    """Counted from 0 over the whole source."""
     reason: str
 
 
@@ -39,3 +40,6 @@ class Graphs:
     Per node the same with N for G."""
     skipped: tuple[Skipped, ...] = field(default=())
     """Rows read for this run that became no graph."""
+    row: npt.NDArray[np.int64] | None = None
+    """(G,): the row of the source that each graph came from, counted from 0 over the whole source. None: the run read
+    consecutive rows, beginning where the run before it ended, and made a graph of every one that is not skipped."""

@@ -1,7 +1,8 @@
 """What a dataset says of itself, and how its graphs are made."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -58,3 +59,8 @@ class Source:
     """Made lazily, one after another; their graphs, skipped rows aside, are graph 0, 1, 2, ... of the dataset."""
     splits: Callable[[npt.NDArray[np.int64]], Mapping[str, npt.NDArray[np.int64]]]
     """Called when all jobs are done with the row that each graph came from, (G,); returns graph numbers per split."""
+    undirected: bool = True
+    """Whether an edge can be walked in both directions when distances are measured."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What was asked for and changes the data (a seed, a split rule, ...), as plain JSON values; kept in the manifest,
+    so that asking again for something else under the same name is noticed."""

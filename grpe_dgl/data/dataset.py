@@ -1,0 +1,192 @@
+"""A processed dataset as PyTorch and DGL know datasets: splits of graphs with labels."""
+
+from pathlib import Path
+
+import dgl
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from grpe_dgl.data.assembly import Batch, assemble, labels_of
+from grpe_dgl.data.batches import Batches
+from grpe_dgl.data.manifest import Manifest
+from grpe_dgl.data.source import Task
+from grpe_dgl.data.store import Store
+from grpe_dgl.errors import InputError
+from grpe_dgl.relations import Relations
+
+
+def load(path: str | Path, *, max_distance: int = 5, virtual_node: bool = True) -> "Dataset":
+    """Open the dataset that `grpe preprocess` or `grpe_dgl.data.write` made.
+
+    Parameters
+    ----------
+    path
+        The dataset's folder.
+    max_distance
+        L: the largest distance with a code of its own, 1..252. Any choice works with any dataset.
+    virtual_node
+        Whether batches get a virtual node per graph.
+
+    Examples
+    --------
+    >>> data = grpe_dgl.data.load("data/zinc")                                      # doctest: +SKIP
+    >>> graph, label = data.train[0]                                                # doctest: +SKIP
+    >>> for pairs, label, indices in data.train.batches(batch_size=256, shuffle=True):    # doctest: +SKIP
+    ...     loss = (model(pairs) - label).abs().mean()
+    """
+    return Dataset(Store(path), max_distance=max_distance, virtual_node=virtual_node)
+
+
+class Dataset:
+    """A store with the choices of a model: its codes, and whether there are virtual nodes.
+
+    Its splits are ``data["train"]`` and so on; `train`, `valid` and `test` are short for the usual three.
+
+    Attributes
+    ----------
+    store : Store
+    relations : Relations
+        The codes of ``edata["relation"]``.
+    virtual_node : bool
+    splits : dict of str to Split
+    """
+
+    def __init__(self, store: Store, *, max_distance: int = 5, virtual_node: bool = True) -> None:
+        self.store = store
+        self.relations = Relations(max_distance, store.manifest.num_edge_types)
+        self.virtual_node = virtual_node
+        self.splits = {name: Split(self, name) for name in store.splits}
+
+    @property
+    def manifest(self) -> Manifest:
+        """What the dataset says of itself."""
+        return self.store.manifest
+
+    @property
+    def task(self) -> Task:
+        """What is to be predicted."""
+        return self.store.manifest.task
+
+    @property
+    def train(self) -> "Split":
+        """The split called train."""
+        return self["train"]
+
+    @property
+    def valid(self) -> "Split":
+        """The split called valid."""
+        return self["valid"]
+
+    @property
+    def test(self) -> "Split":
+        """The split called test."""
+        return self["test"]
+
+    def __getitem__(self, split: str) -> "Split":
+        if split not in self.splits:
+            raise InputError(f"{self.store.path} has no split {split!r}; it has {', '.join(self.splits) or 'none'}")
+        return self.splits[split]
+
+    def __len__(self) -> int:
+        return len(self.store)
+
+    def batch(self, index: npt.ArrayLike) -> Batch:
+        """Return the graphs with the given numbers, shape (B,), as one batch."""
+        return assemble(self.store, np.asarray(index, np.int64), self.relations, virtual_node=self.virtual_node)
+
+    def num_nodes(self, index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return how many nodes the graphs with the given numbers have in a batch: with virtual nodes, if any."""
+        offsets = self.store.node_offsets
+        return offsets[index + 1].astype(np.int64) - offsets[index].astype(np.int64) + int(self.virtual_node)
+
+    def graph(self, number: int) -> dgl.DGLGraph:
+        """Return one graph as its source gave it.
+
+        ``ndata["feat"]`` is (n, F) int64 or float32, ``edata["feat"]`` (edges,) int64, and for node tasks
+        ``ndata["label"]`` (n,) int64 or (n, T) float32.
+        """
+        store = self.store
+        nodes = slice(int(store.node_offsets[number]), int(store.node_offsets[number + 1]))
+        edges = slice(int(store.edge_offsets[number]), int(store.edge_offsets[number + 1]))
+        src, dst, edge_type = (
+            store_array[edges].astype(np.int64) for store_array in (store.src, store.dst, store.edge_type)
+        )
+        graph = dgl.graph((torch.from_numpy(src), torch.from_numpy(dst)), num_nodes=nodes.stop - nodes.start)
+        dtype = np.int64 if self.manifest.node_vocabulary is not None else np.float32
+        graph.ndata["feat"] = torch.from_numpy(store.node_feat[nodes].astype(dtype))
+        graph.edata["feat"] = torch.from_numpy(edge_type)
+        if self.task.level == "node":
+            graph.ndata["label"] = torch.from_numpy(labels_of(store, store.label[nodes]))
+        return graph
+
+
+class Split(torch.utils.data.Dataset[tuple[dgl.DGLGraph, Tensor] | dgl.DGLGraph]):
+    """Some graphs of a dataset, in an order of their own.
+
+    ``split[i]`` is (graph, label), with label (T,) float32 or () int64; for node tasks it is the graph alone, with
+    ``ndata["label"]``, as DGL's own datasets have it.
+
+    Attributes
+    ----------
+    dataset : Dataset
+    name : str
+    index : numpy.ndarray
+        (len,) int64: the graphs' numbers in the dataset.
+    """
+
+    def __init__(self, dataset: Dataset, name: str) -> None:
+        self.dataset = dataset
+        self.name = name
+
+    @property
+    def index(self) -> npt.NDArray[np.int64]:
+        """The graphs' numbers in the dataset, (len,)."""
+        return self.dataset.store.splits[self.name].astype(np.int64)
+
+    def __len__(self) -> int:
+        return len(self.dataset.store.splits[self.name])
+
+    def __getitem__(self, i: int) -> tuple[dgl.DGLGraph, Tensor] | dgl.DGLGraph:
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"{i} of a split of {len(self)} graphs")
+        store = self.dataset.store
+        number = int(store.splits[self.name][i])
+        graph = self.dataset.graph(number)
+        if self.dataset.task.level == "node":
+            return graph
+        return graph, torch.from_numpy(labels_of(store, store.label[number : number + 1]))[0]
+
+    def labels(self) -> Tensor:
+        """Return the labels of all graphs of the split, in order: as `Batch.label`, for the whole split at once."""
+        store, index = self.dataset.store, self.index
+        if self.dataset.task.level == "graph":
+            return torch.from_numpy(labels_of(store, store.label[index]))
+        parts = [store.label[int(store.node_offsets[g]) : int(store.node_offsets[g + 1])] for g in index]
+        return torch.from_numpy(labels_of(store, np.concatenate(parts) if parts else store.label[:0]))
+
+    def batches(
+        self,
+        *,
+        batch_size: int | None = None,
+        pair_budget: int | None = None,
+        shuffle: bool = False,
+        seed: int = 0,
+        drop_last: bool = False,
+        rank: int = 0,
+        world_size: int = 1,
+        codes: tuple[str, ...] = ("relation",),
+    ) -> Batches:
+        """Return the split's batches; see `Batches`."""
+        return Batches(
+            self,
+            batch_size=batch_size,
+            pair_budget=pair_budget,
+            shuffle=shuffle,
+            seed=seed,
+            drop_last=drop_last,
+            rank=rank,
+            world_size=world_size,
+            codes=codes,
+        )

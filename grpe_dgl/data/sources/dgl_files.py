@@ -1,0 +1,138 @@
+"""The files behind `dgl.data`'s built-in datasets: where they lie, how they get there, how runs are read from them."""
+
+import functools
+import hashlib
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from grpe_dgl.data.graphs import Graphs
+from grpe_dgl.data.source import Job
+from grpe_dgl.errors import InputError
+
+RUN = 500  # graphs read at a time
+SPLITS = ("train", "valid", "test")
+_HEADER = struct.Struct("<4Q")  # magic number, version, kind of graph, number of graphs
+_MAGIC = 0xDD2E4FF046B4A13F
+
+
+def files_of(
+    name: str, url: str, pattern: str, raw_dir: Path, progress: Callable[..., object] | None = None
+) -> dict[str, Path]:
+    """Return the file of each split, downloading the publisher's archive if they are not there.
+
+    Parameters
+    ----------
+    name
+        What DGL calls the dataset.
+    url
+        The archive's address. DGL keeps its files in a folder called after both: ``RAW_DIR/<name>_<hash of url>``.
+    pattern
+        A file's name, with ``{}`` for the split.
+    raw_dir
+        What DGL calls ``raw_dir``.
+    progress
+        Handed to `grpe_dgl.data.download.fetch`.
+    """
+    folder = raw_dir / f"{name}_{hashlib.sha1(url.encode(), usedforsecurity=False).hexdigest()[:8]}"
+    files = {split: folder / pattern.format(split) for split in SPLITS}
+    missing = [file for file in files.values() if not file.is_file()]
+    if missing:
+        _download(url, raw_dir / f"{name}.zip", folder, missing, progress)
+    return files
+
+
+def runs(files: Mapping[str, Path], read: Callable[[Path, int, int], Graphs]) -> tuple[dict[str, int], Iterator[Job]]:
+    """Return how many graphs each split's file has, and the jobs that read them in order."""
+    counts = {split: count_graphs(file) for split, file in files.items()}
+
+    def jobs() -> Iterator[Job]:
+        for split, file in files.items():
+            for first in range(0, counts[split], RUN):
+                yield functools.partial(read, file, first, min(first + RUN, counts[split]))
+
+    return counts, jobs()
+
+
+def consecutive(counts: Mapping[str, int]) -> dict[str, npt.NDArray[np.int64]]:
+    """Return splits of the given sizes that follow one another from graph 0 on."""
+    ends = np.cumsum([0, *counts.values()])
+    return {split: np.arange(ends[i], ends[i + 1]) for i, split in enumerate(counts)}
+
+
+def count_graphs(file: Path) -> int:
+    """Return how many graphs a file of `dgl.save_graphs` holds, from its header."""
+    try:
+        with file.open("rb") as stream:
+            header = stream.read(_HEADER.size)
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from None
+    magic, version, _, count = _HEADER.unpack(header) if len(header) == _HEADER.size else (0, 0, 0, 0)
+    if magic != _MAGIC or version != 2:
+        raise InputError(f"{file} is not a file of dgl.save_graphs (format 2)")
+    return count
+
+
+def read_graphs(file: Path, first: int, last: int, node_data: Sequence[str], edge_data: Sequence[str]) -> "DGLRun":
+    """Read graphs first..last-1 of a file; DGL is loaded only here, in the process that reads."""
+    import dgl
+
+    try:
+        graphs, labels = dgl.load_graphs(str(file), list(range(first, last)))
+    except dgl.DGLError as error:
+        raise InputError(f"{file} is corrupt: DGL cannot read it ({str(error).strip().splitlines()[-1]})") from None
+    for graph in graphs:  # leave out what is not asked for, which need not agree between graphs
+        for data, wanted in ((graph.ndata, node_data), (graph.edata, edge_data)):
+            for key in set(data) - set(wanted):
+                del data[key]
+    batch = dgl.batch(graphs)
+    num_nodes, num_edges = batch.batch_num_nodes().numpy(), batch.batch_num_edges().numpy()
+    first_node = np.repeat(np.cumsum(num_nodes) - num_nodes, num_edges)
+    src, dst = (end.numpy() - first_node for end in batch.edges(order="eid"))
+    return DGLRun(
+        num_nodes=num_nodes,
+        num_edges=num_edges,
+        src=src,
+        dst=dst,
+        node_data={key: batch.ndata[key].numpy() for key in node_data},
+        edge_data={key: batch.edata[key].numpy() for key in edge_data},
+        labels={key: value[first:last].numpy() for key, value in labels.items()},
+    )
+
+
+class DGLRun:
+    """The arrays of a run of DGLGraphs, the edges numbered within their graph."""
+
+    def __init__(
+        self,
+        *,
+        num_nodes: npt.NDArray[np.int64],
+        num_edges: npt.NDArray[np.int64],
+        src: npt.NDArray[np.int64],
+        dst: npt.NDArray[np.int64],
+        node_data: Mapping[str, npt.NDArray[np.generic]],
+        edge_data: Mapping[str, npt.NDArray[np.generic]],
+        labels: Mapping[str, npt.NDArray[np.generic]],
+    ) -> None:
+        self.num_nodes, self.num_edges, self.src, self.dst = num_nodes, num_edges, src, dst
+        self.node_data, self.edge_data, self.labels = node_data, edge_data, labels
+
+
+def _download(
+    url: str, archive: Path, folder: Path, missing: list[Path], progress: Callable[..., object] | None
+) -> None:
+    from grpe_dgl.data.download import extract_zip, fetch
+
+    try:
+        extract_zip(fetch(url, archive, progress=progress), folder)
+    except (InputError, OSError) as error:
+        raise InputError(
+            f"{missing[0]} is not there, and getting it from {url} failed: {error}\n"
+            f"Download that archive where there is a network and unpack it into {folder}"
+        ) from None
+    absent = [file for file in missing if not file.is_file()]
+    if absent:
+        raise InputError(f"{url} was unpacked into {folder}, and {absent[0].name} is not in it")

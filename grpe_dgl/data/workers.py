@@ -1,0 +1,115 @@
+"""Run jobs in worker processes and take their results in order, a bounded number of them at a time.
+
+Workers are spawned, because a process forked after a parallel numba kernel dies. Each has a pipe of its own, so that it
+ends by itself when its parent is killed: the pipe closes. This file imports nothing heavy: a worker loads it first.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+_AHEAD = 3  # jobs per worker that may be started before the first of them is taken
+
+
+def run_in_order(jobs: Iterable[Callable[[], Any]], finish: Callable[[Any], Any], workers: int) -> Iterator[Any]:
+    """Yield ``finish(job())`` for every job, in order.
+
+    Parameters
+    ----------
+    jobs
+        Taken one by one as workers become free. They and `finish` must pickle if `workers` is more than 1.
+    finish
+        Applied to each job's result where the job runs.
+    workers
+        How many processes; 1 runs everything in this one.
+    """
+    if workers <= 1:
+        for job in jobs:
+            yield finish(job())
+        return
+    context = multiprocessing.get_context("spawn")
+    processes, connections = [], []
+    try:
+        for _ in range(workers):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_serve, args=(theirs,), daemon=True)
+            with _interrupts_held():
+                process.start()
+            theirs.close()
+            processes.append(process)
+            connections.append(ours)
+            ours.send(finish)
+        yield from _dispatch(iter(jobs), connections)
+    finally:
+        for connection in connections:
+            connection.close()
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join()
+
+
+def _dispatch(jobs: Iterator[Callable[[], Any]], connections: list[Connection]) -> Iterator[Any]:
+    """Keep every worker busy and yield results in the order of the jobs."""
+    idle, busy = list(connections), dict[Connection, int]()
+    results: dict[int, Any] = {}
+    started = taken = 0
+    more = True
+    while more or busy or results:
+        while more and idle and started - taken < _AHEAD * len(connections):
+            job = next(jobs, None)
+            if job is None:
+                more = False
+                break
+            connection = idle.pop()
+            with contextlib.suppress(BrokenPipeError):  # a dead worker: told below, where its answer is read
+                connection.send(job)
+            busy[connection] = started
+            started += 1
+        for ready in wait(list(busy)) if busy else ():
+            assert isinstance(ready, Connection)
+            try:
+                result, error = ready.recv()
+            except (EOFError, ConnectionResetError):
+                raise RuntimeError("a worker process died; the system may have run out of memory") from None
+            if error is not None:
+                raise error
+            results[busy.pop(ready)] = result
+            idle.append(ready)
+        while taken in results:
+            yield results.pop(taken)
+            taken += 1
+
+
+def _serve(connection: Connection) -> None:
+    """Answer jobs until the parent is gone."""
+    # One process per core: none of them needs threads. Read when numba and torch are first imported, which is when the
+    # first message is unpickled.
+    for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        finish = connection.recv()
+        while True:
+            job = connection.recv()
+            answer: tuple[Any, Exception | None]
+            try:
+                answer = (finish(job()), None)
+            except Exception as error:
+                error.add_note("in a worker process:\n" + traceback.format_exc())
+                answer = (None, error)
+            connection.send(answer)
+
+
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C back meanwhile; a process started here never gets it, so that only its parent answers."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
