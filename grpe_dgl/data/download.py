@@ -133,3 +133,43 @@ def extract_zip(archive: Path, folder: Path) -> None:
             if fresh:
                 with contextlib.suppress(FileNotFoundError):
                     shutil.rmtree(unpacked)
+
+
+def fetch_folder(
+    url: str, folder: Path, *, inside: str, needed: str, progress: Callable[[int, int | None], object] | None = None
+) -> None:
+    """Get a publisher's folder, which comes as a zip archive, unless it is there.
+
+    Parameters
+    ----------
+    url
+        The archive's address.
+    folder
+        Where the folder goes; the archive is kept beside it until it is unpacked.
+    inside
+        What the folder is called in the archive.
+    needed
+        A file, within the folder, that shows whether it is there.
+    progress
+        As for `fetch`.
+    """
+    if (folder / needed).is_file():
+        return
+    if folder.exists():
+        raise InputError(f"{folder / needed} is not there, though {folder} is; it comes from {url}")
+    archive = folder.parent / url.rsplit("/", 1)[-1]
+    try:
+        fetch(url, archive, progress=progress)
+    except InputError as error:
+        raise InputError(
+            f"{folder / needed} is not there. {error}, or unpack it and put its folder {inside} at {folder}"
+        ) from None
+    unpacked = folder.with_name(f"{folder.name}.unpacked{os.getpid()}")
+    try:
+        extract_zip(archive, unpacked)
+        if not (unpacked / inside / needed).is_file():
+            raise InputError(f"{archive} holds no {inside}/{needed}; it comes from {url}")
+        os.replace(unpacked / inside, folder)
+    finally:
+        shutil.rmtree(unpacked, ignore_errors=True)
+    archive.unlink()
