@@ -39,9 +39,7 @@ def assert_equal_pairs(got, expected, codes=("relation",)):
     virtual_node=st.booleans(),
     undirected=st.booleans(),
 )
-def test_equals_transforming_single_graphs_and_batching(
-    tmp_path_factory, seed, max_distance, virtual_node, undirected
-):
+def test_equals_transforming_single_graphs_and_batching(tmp_path_factory, seed, max_distance, virtual_node, undirected):
     graphs = random_graphs(9, seed)
     path = tmp_path_factory.mktemp("store") / "data"
     grpe_dgl.data.write(
@@ -108,7 +106,7 @@ def test_distances_beyond_a_byte(tmp_path):
     grpe_dgl.data.write(tmp_path / "data", [graph], [0.0], {}, task="regression")
     data = grpe_dgl.data.load(tmp_path / "data", max_distance=252, virtual_node=False)
     assert data.store.src.dtype == np.uint16
-    assert data.store.distance[: n][[0, 253, 254, 299]].tolist() == [0, 253, 254, 254]
+    assert data.store.distance[:n][[0, 253, 254, 299]].tolist() == [0, 253, 254, 254]
     expected = ToPairGraph(252, 1)(graph)
     assert torch.equal(data.batch([0]).pairs.edata["relation"], expected.edata["relation"])
 
