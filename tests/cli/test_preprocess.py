@@ -4,14 +4,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import types
+import urllib.error
+import urllib.request
+import zipfile
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from grpe_dgl_cli.main import main
-
-from grpe_dgl.errors import InputError
 
 GENERATE = ["preprocess", "cluster", "--generate", "--graphs", "4,2,1"]
 
@@ -104,19 +104,28 @@ def test_a_place_that_cannot_be_written(run):
 
 
 def test_no_network(run, monkeypatch):
-    def fetch(url, target, *, progress):
-        raise InputError("no network")
+    def unreachable(*arguments, **options):
+        raise urllib.error.URLError("no network")
 
-    download = types.SimpleNamespace(fetch=fetch, extract_zip=None)
-    monkeypatch.setitem(sys.modules, "grpe_dgl.data.download", download)
+    monkeypatch.setattr(urllib.request, "urlopen", unreachable)
     result = run("preprocess", "zinc", "--raw-dir", "raw")
     assert result.exit_code == 1
     assert result.stderr == (
-        "Error: raw/zinc_8af4f93b/ZincDGL_train.bin is not there, and getting it from "
-        "https://data.dgl.ai/dataset/ZINC12k.zip failed: no network\n"
-        "Download that archive where there is a network and unpack it into raw/zinc_8af4f93b\n"
+        "Error: raw/zinc.zip is not there, and downloading it failed (no network). It comes from "
+        "https://data.dgl.ai/dataset/ZINC12k.zip: get it where there is a network and put it at raw/zinc.zip\n"
     )
     assert not Path("data").exists()
+
+
+def test_an_archive_that_was_put_there(run):
+    Path("raw").mkdir()
+    with zipfile.ZipFile("raw/zinc.zip", "w") as archive:
+        archive.writestr("ZincDGL_train.bin", b"")
+    result = run("preprocess", "zinc", "--raw-dir", "raw")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "Error: raw/zinc.zip was unpacked into raw/zinc_8af4f93b, and ZincDGL_valid.bin is not in it\n"
+    )
 
 
 def test_no_file_of_dgl(run):
