@@ -39,7 +39,8 @@ def _lines(store: "Store") -> dict[str, str]:
     columns = (
         f"{manifest.node_features} numbers"
         if manifest.node_vocabulary is None
-        else f"{len(manifest.node_vocabulary)} columns of {', '.join(map(str, manifest.node_vocabulary))} values"
+        else f"{len(manifest.node_vocabulary)} column{'s' * (len(manifest.node_vocabulary) > 1)} of "
+        f"{', '.join(map(str, manifest.node_vocabulary))} values"
     )
     graphs = manifest.num_graphs
     lines = {

@@ -8,6 +8,7 @@ from .datasets import datasets_command
 from .errors import Commands
 from .info import info_command
 from .preprocess import preprocess_command
+from .preprocess_csv import csv_command
 from .recipes import recipes_command
 
 
@@ -19,3 +20,4 @@ def main() -> None:
 
 for command in (preprocess_command, datasets_command, info_command, recipes_command):
     main.add_command(command)
+preprocess_command.add_command(csv_command)

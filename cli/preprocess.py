@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from .progress import progress
+from .progress import download_progress, progress
 
 if TYPE_CHECKING:
+    from grpe_dgl.data.manifest import Manifest
     from grpe_dgl.data.source import Source
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -73,8 +74,11 @@ def run(
     workers: int,
     strict: bool,
     force: bool,
-) -> None:
-    """Make the dataset at `path` unless it is there, made with the same settings, and say what happened."""
+) -> "Manifest | None":
+    """Make the dataset at `path` unless it is there, made with the same settings, and say what happened.
+
+    Returns the manifest of the new dataset; None if there was nothing to do.
+    """
     from grpe_dgl.data.preprocess import existing, preprocess, require_replaceable
     from grpe_dgl.errors import InputError
 
@@ -87,7 +91,7 @@ def run(
             raise click.ClickException(f"{error}\n--force makes the dataset again in its place.") from None
         if manifest is not None:
             click.echo(f"{path} is there already: {manifest.num_graphs:,} graphs. --force makes it again.")
-            return
+            return None
     begin = time.monotonic()
     source = make()
     with progress(source.name, source.num_rows, "rows") as done:
@@ -96,6 +100,7 @@ def run(
     click.echo(f"{path}: {manifest.num_graphs:,} graphs ({splits}) in {time.monotonic() - begin:.1f} s")
     if manifest.num_skipped:
         click.echo(f"{manifest.num_skipped:,} of {manifest.num_rows:,} rows were skipped: {path / 'skipped.csv'}")
+    return manifest
 
 
 def _command(name: str, title: str, can_generate: bool) -> click.Command:
@@ -122,7 +127,14 @@ def _command(name: str, title: str, can_generate: bool) -> click.Command:
 
         if not generate and (graphs is not None or seed is not None):
             raise click.UsageError("--graphs and --seed go with --generate.")
-        request = Request(name=name, raw_dir=raw_dir or data / "raw", generate=generate, graphs=graphs, seed=seed or 0)
+        request = Request(
+            name=name,
+            raw_dir=raw_dir or data / "raw",
+            generate=generate,
+            graphs=graphs,
+            seed=seed or 0,
+            progress=download_progress(),
+        )
         entry = CATALOGUE[name]
         run(
             data / name,

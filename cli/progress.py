@@ -49,3 +49,21 @@ def _plain(title: str, total: int | None, unit: str) -> Callable[[int], None]:
         click.echo(f"{title}: {done:,}{of} {unit}, {rate:,.0f}/s{left}", err=True)
 
     return more
+
+
+def download_progress() -> Callable[[int, int | None], None]:
+    """Return what `grpe_dgl.data.download.fetch` calls as bytes come in; it shows nothing before the first of them."""
+    stack = contextlib.ExitStack()
+    more: Callable[[int], None] | None = None
+    seen = 0
+
+    def show(have: int, total: int | None) -> None:
+        nonlocal more, seen
+        if more is None:
+            more = stack.enter_context(progress("download", total, "bytes"))
+        more(have - seen)
+        seen = have
+        if have == total:
+            stack.close()
+
+    return show

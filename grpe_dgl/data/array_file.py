@@ -35,7 +35,11 @@ class ArrayFile:
 
     def append(self, array: npt.NDArray[Any]) -> None:
         """Write the rows of `array` after those there are."""
-        if array.dtype.kind == self._dtype.kind and array.dtype.itemsize > self._dtype.itemsize:
+        if (
+            self._dtype.kind in "iu"
+            and array.dtype.kind == self._dtype.kind
+            and array.dtype.itemsize > self._dtype.itemsize
+        ):
             self._widen(array.dtype)
         self._write(array)
         self._rows += len(array)

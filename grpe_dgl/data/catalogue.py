@@ -42,6 +42,7 @@ class Entry:
 
 def find(name: str) -> tuple[str, Entry]:
     """Return the entry called `name` with the name its dataset goes by."""
+    name = name.removeprefix("ogbg-")  # molhiv and ogbg-molhiv are one dataset
     if name not in CATALOGUE:
         raise InputError(f"there is no dataset {name!r}; accepted: {', '.join(CATALOGUE)}")
     return name, CATALOGUE[name]
@@ -51,6 +52,18 @@ def _zinc(request: Request) -> Source:
     from grpe_dgl.data.sources.zinc import zinc
 
     return zinc(request.raw_dir, progress=request.progress)
+
+
+def _ogb(request: Request) -> Source:
+    from grpe_dgl.data.sources.ogb import ogb
+
+    return ogb(request.name, request.raw_dir, progress=request.progress)
+
+
+def _pcqm(request: Request) -> Source:
+    from grpe_dgl.data.sources.pcqm import pcqm
+
+    return pcqm(request.name, request.raw_dir, progress=request.progress)
 
 
 def _sbm(request: Request) -> Source:
@@ -81,4 +94,25 @@ CATALOGUE: dict[str, Entry] = {
         settings=_sbm_settings,
         can_generate=True,
     ),
+    "molhiv": Entry(title="ogbg-molhiv: whether a molecule inhibits HIV, yes or no per graph", make=_ogb),
+    "molpcba": Entry(title="ogbg-molpcba: 128 bioassays of molecules, yes or no per graph", make=_ogb),
+    "pcqm4m": Entry(title="PCQM4M: HOMO-LUMO gap of 3.8 million molecules, regression per graph", make=_pcqm),
+    "pcqm4mv2": Entry(title="PCQM4Mv2: HOMO-LUMO gap of 3.7 million molecules, regression per graph", make=_pcqm),
+    **{
+        # OGB's other molecule datasets, under the names OGB's own table has for them.
+        name: Entry(title=f"ogbg-{name}: {title}, per graph", make=_ogb)
+        for name, title in {
+            "molbace": "1,513 inhibitors of BACE-1, yes or no",
+            "molbbbp": "2,039 molecules, blood-brain barrier crossed, yes or no",
+            "molchembl": "1,310 bioassays, yes or no",
+            "molclintox": "1,477 drugs, approval and toxicity, yes or no",
+            "molesol": "1,128 solubilities, regression",
+            "molfreesolv": "642 hydration free energies, regression",
+            "mollipo": "4,200 lipophilicities, regression",
+            "molmuv": "17 virtual-screening assays, yes or no",
+            "molsider": "27 kinds of side effects, yes or no",
+            "moltox21": "12 toxicity assays, yes or no",
+            "moltoxcast": "617 toxicity assays, yes or no",
+        }.items()
+    },
 }

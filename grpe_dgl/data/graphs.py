@@ -43,3 +43,5 @@ class Graphs:
     row: npt.NDArray[np.int64] | None = None
     """(G,): the row of the source that each graph came from, counted from 0 over the whole source. None: the run read
     consecutive rows, beginning where the run before it ended, and made a graph of every one that is not skipped."""
+    key: npt.NDArray[np.uint64] | None = None
+    """(G, K): numbers that tell which graphs belong together in the source's splits; None where none are needed."""

@@ -65,6 +65,8 @@ def preprocess(
                 if strict and run.graphs.skipped:
                     first = run.graphs.skipped[0]
                     raise InputError(f"row {first.row}: {first.reason}")
+                if source.observe is not None:
+                    source.observe(run.graphs)
                 writer.append(run)
                 if progress is not None:
                     progress(len(run.graphs.num_nodes) + len(run.graphs.skipped))

@@ -64,3 +64,5 @@ class Source:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """What was asked for and changes the data (a seed, a split rule, ...), as plain JSON values; kept in the manifest,
     so that asking again for something else under the same name is noticed."""
+    observe: Callable[[Graphs], None] | None = None
+    """Called with every run, in order, where the dataset is written: what `splits` needs of the graphs is kept here."""

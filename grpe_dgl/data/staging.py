@@ -6,6 +6,7 @@ next one removes. Processes that make the same folder do not disturb each other:
 
 import contextlib
 import fcntl
+import glob
 import os
 import secrets
 import shutil
@@ -67,11 +68,12 @@ class Staging:
 
 def _remove_leftovers(final: Path) -> None:
     """Remove what dead processes left beside `final`; an old dataset moved aside and not yet replaced comes back."""
-    for folder in final.parent.glob(f".{final.name}.*.old"):
+    beside = f".{glob.escape(final.name)}.{'[0-9a-f]' * 8}"
+    for folder in final.parent.glob(f"{beside}.old"):
         if not final.exists():
             os.rename(folder, final)
         shutil.rmtree(folder, ignore_errors=True)
-    for folder in final.parent.glob(f".{final.name}.*.tmp"):
+    for folder in final.parent.glob(f"{beside}.tmp"):
         lock = _lock(folder)
         if lock is not None:
             shutil.rmtree(folder, ignore_errors=True)

@@ -2,6 +2,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from grpe_dgl import __version__
@@ -12,6 +13,25 @@ def test_help_names_the_command():
     result = CliRunner().invoke(main, ["--help"])
     assert result.exit_code == 0
     assert "Graph transformers with relative positional encoding" in result.output
+
+
+@pytest.mark.parametrize(
+    "command", [["preprocess"], ["preprocess", "zinc"], ["preprocess", "cluster"], ["preprocess", "csv"], ["datasets"]]
+)
+def test_help_of_commands(command):
+    result = CliRunner().invoke(main, [*command, "--help"])
+    assert result.exit_code == 0 and result.stdout.startswith("Usage: ")
+
+
+def test_an_error_nobody_foresaw_keeps_its_traceback(monkeypatch, tmp_path):
+    from grpe_dgl.data import catalogue
+
+    def make(request):
+        raise ZeroDivisionError("surprise")
+
+    monkeypatch.setitem(catalogue.CATALOGUE, "zinc", catalogue.Entry(title="t", make=make))
+    result = CliRunner().invoke(main, ["preprocess", "zinc", "--data", str(tmp_path)])
+    assert isinstance(result.exception, ZeroDivisionError)
 
 
 def test_version():

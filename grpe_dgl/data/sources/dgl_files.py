@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from grpe_dgl.data.download import extract_zip, fetch
 from grpe_dgl.data.graphs import Graphs
 from grpe_dgl.data.source import Job
 from grpe_dgl.errors import InputError
@@ -20,7 +21,7 @@ _MAGIC = 0xDD2E4FF046B4A13F
 
 
 def files_of(
-    name: str, url: str, pattern: str, raw_dir: Path, progress: Callable[..., object] | None = None
+    name: str, url: str, pattern: str, raw_dir: Path, progress: Callable[[int, int | None], object] | None = None
 ) -> dict[str, Path]:
     """Return the file of each split, downloading the publisher's archive if they are not there.
 
@@ -41,7 +42,10 @@ def files_of(
     files = {split: folder / pattern.format(split) for split in SPLITS}
     missing = [file for file in files.values() if not file.is_file()]
     if missing:
-        _download(url, raw_dir / f"{name}.zip", folder, missing, progress)
+        extract_zip(fetch(url, raw_dir / f"{name}.zip", progress=progress), folder)
+    for file in missing:
+        if not file.is_file():
+            raise InputError(f"{raw_dir / f'{name}.zip'} was unpacked into {folder}, and {file.name} is not in it")
     return files
 
 
@@ -119,20 +123,3 @@ class DGLRun:
     ) -> None:
         self.num_nodes, self.num_edges, self.src, self.dst = num_nodes, num_edges, src, dst
         self.node_data, self.edge_data, self.labels = node_data, edge_data, labels
-
-
-def _download(
-    url: str, archive: Path, folder: Path, missing: list[Path], progress: Callable[..., object] | None
-) -> None:
-    from grpe_dgl.data.download import extract_zip, fetch
-
-    try:
-        extract_zip(fetch(url, archive, progress=progress), folder)
-    except (InputError, OSError) as error:
-        raise InputError(
-            f"{missing[0]} is not there, and getting it from {url} failed: {error}\n"
-            f"Download that archive where there is a network and unpack it into {folder}"
-        ) from None
-    absent = [file for file in missing if not file.is_file()]
-    if absent:
-        raise InputError(f"{url} was unpacked into {folder}, and {absent[0].name} is not in it")

@@ -1,0 +1,200 @@
+"""Your own table of molecules: SMILES and one or many targets."""
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from grpe_dgl.data import splits
+from grpe_dgl.data.graphs import Graphs
+from grpe_dgl.data.molecule_columns import ATOM_COLUMNS, NUM_BOND_TYPES
+from grpe_dgl.data.molecules import MAX_NODES, graphs_of_smiles, with_lines
+from grpe_dgl.data.source import Job, Source
+from grpe_dgl.data.table import Table
+from grpe_dgl.data.targets import TargetScan, labels_of
+from grpe_dgl.errors import InputError
+
+RUN = 2000  # molecules converted at a time
+RULES = ("random", "scaffold", "column", "index")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CSVRequest:
+    """What to make of a table of molecules."""
+
+    file: Path
+    """A .csv, .csv.gz, .smi or .smi.gz file."""
+    smiles: str = "smiles"
+    """The column of the molecules."""
+    targets: tuple[str, ...]
+    """The columns to predict; a blank cell is a missing label."""
+    task: str | None = None
+    """``regression`` or ``classification``; None infers it and says so."""
+    split: str = "random"
+    """``random``, ``scaffold`` (OGB's rule), ``column`` or ``index``."""
+    split_column: str | None = None
+    """For ``column``: the column that holds train, valid or test; a blank cell leaves its row out."""
+    split_files: Mapping[str, Path] = field(default_factory=dict)
+    """For ``index``: per split a file of row numbers, one a line, counted from 0."""
+    fractions: tuple[float, ...] = (0.8, 0.1, 0.1)
+    """For ``random`` and ``scaffold``: of train, valid and test."""
+    seed: int = 0
+    """For ``random``."""
+    max_nodes: int = MAX_NODES
+    """Molecules of more atoms are skipped."""
+    name: str | None = None
+    """What the dataset is called; None for the file's name without its endings."""
+
+    def __post_init__(self) -> None:
+        if self.split not in RULES:
+            raise InputError(f"split is {self.split!r}; accepted: {', '.join(RULES)}")
+        if (self.split == "column") != (self.split_column is not None):
+            raise InputError("the split 'column' and the column of the splits go together; one of them is missing")
+        if (self.split == "index") != bool(self.split_files):
+            raise InputError("the split 'index' and the files of row numbers go together; one of them is missing")
+        if self.split_files and "train" not in self.split_files:
+            raise InputError(f"there are row numbers for {', '.join(self.split_files)}; accepted: at least for train")
+        splits.check_fractions(self.fractions)
+        if self.max_nodes < 1:
+            raise InputError(f"max_nodes is {self.max_nodes}; accepted: 1 or more")
+
+    @property
+    def dataset(self) -> str:
+        """What the dataset is called."""
+        return self.name or self.file.name.split(".")[0]
+
+    def settings(self) -> dict[str, Any]:
+        """Return what changes the data, as plain JSON values; raises if a column is not there."""
+        table = Table(self.file)
+        for column in (self.smiles, *self.targets, *([self.split_column] if self.split_column else [])):
+            table.place(column)
+        settings: dict[str, Any] = {
+            "file": self.file.name,
+            "checksum": table.checksum(),
+            "smiles": self.smiles,
+            "targets": list(self.targets),
+            "task": self.task,
+            "split": self.split,
+            "max_nodes": self.max_nodes,
+        }
+        if self.split in ("random", "scaffold"):
+            settings["fractions"] = list(self.fractions)
+        if self.split == "random":
+            settings["seed"] = self.seed
+        if self.split == "column":
+            settings["split_column"] = self.split_column
+        if self.split == "index":
+            settings["split_files"] = {
+                name: splits.read_index_file(file).tolist() for name, file in self.split_files.items()
+            }
+        return settings
+
+
+def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
+    """Return the source of a table, and a list that ends up with what a user should be told of it.
+
+    The table is read twice: now, to check every target and to know the task, and again when the jobs run.
+    """
+    table = Table(request.file)
+    smiles = table.place(request.smiles)
+    scan = TargetScan(table, request.targets, request.task)
+    split_place = None if request.split_column is None else table.place(request.split_column)
+    split_codes = bytearray()  # per row: 0, 1, 2 of splits.NAMES, or 255 for none
+    num_rows = 0
+    for row, (line, cells) in enumerate(table.rows()):
+        num_rows += 1
+        scan.add(row, line, cells)
+        if split_place is not None:
+            split_codes.append(
+                _split_code(cells[split_place], f"{table.at(row, line)}, column {request.split_column!r}")
+            )
+    if num_rows == 0:
+        raise InputError(f"{request.file} has no rows")
+    task = scan.task()
+    notes = [] if request.task is not None else [f"task inferred from the targets: {_said(task.kind)}"]
+    index = {name: splits.read_index_file(file) for name, file in request.split_files.items()}
+    if split_place is not None:
+        code_of_row = np.frombuffer(bytes(split_codes), np.uint8)
+        index = {name: np.flatnonzero(code_of_row == code) for code, name in enumerate(splits.NAMES)}
+        if left_out := int((code_of_row == 255).sum()):
+            notes.append(f"{left_out:,} rows are in no split: column {request.split_column!r} is blank")
+    keys: list[npt.NDArray[np.uint64]] = []
+
+    def observe(graphs: Graphs) -> None:
+        assert graphs.key is not None
+        keys.append(graphs.key)
+
+    def divide(rows: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.int64]]:
+        molecules, scaffolds = np.concatenate(keys).T
+        if request.split == "random":
+            result = splits.random_split(len(rows), request.fractions, request.seed)
+        elif request.split == "scaffold":
+            result = splits.scaffold_split(scaffolds, request.fractions)
+        else:
+            result = splits.index_split(index, rows, num_rows)
+        if not len(result["train"]):
+            raise InputError(f"{request.file}: the split {request.split!r} of {len(rows)} graphs leaves none for train")
+        if shared := splits.count_shared(molecules, result):
+            notes.append(f"{shared:,} molecules occur in more than one split (same canonical SMILES)")
+        return result
+
+    places = [table.place(target) for target in request.targets]
+
+    def jobs() -> Iterator[Job]:
+        for first, rows in table.chunks(RUN):
+            yield functools.partial(
+                _convert,
+                [cells[smiles] for _, cells in rows],
+                labels_of(rows, places, task),
+                [line for line, _ in rows],
+                first,
+                request.max_nodes,
+                request.split == "scaffold",
+            )
+
+    source = Source(
+        name=request.dataset,
+        origin=f"{request.file.name}, {request.split} split",
+        task=task,
+        node_vocabulary=ATOM_COLUMNS,
+        node_features=None,
+        num_edge_types=NUM_BOND_TYPES,
+        vocabulary="ogb",
+        num_rows=num_rows,
+        jobs=jobs(),
+        splits=divide,
+        settings=request.settings(),
+        observe=observe,
+    )
+    return source, notes
+
+
+def _convert(
+    smiles: Sequence[str],
+    label: npt.NDArray[Any],
+    lines: Sequence[int],
+    first_row: int,
+    max_nodes: int,
+    scaffold_key: bool,
+) -> Graphs:
+    graphs = graphs_of_smiles(
+        smiles, label, first_row=first_row, max_nodes=max_nodes, molecule_key=True, scaffold_key=scaffold_key
+    )
+    return with_lines(graphs, lines, first_row)
+
+
+def _split_code(cell: str, where: str) -> int:
+    if not cell.strip():
+        return 255
+    name = splits.split_name(cell)
+    if name is None:
+        raise InputError(f"{where}: {cell!r}; accepted: {', '.join(splits.NAMES)}, or blank")
+    return splits.NAMES.index(name)
+
+
+def _said(kind: str) -> str:
+    return {"binary": "classification (every label is 0 or 1)"}.get(kind, kind)

@@ -1,0 +1,155 @@
+"""OGB's molecule datasets (ogbg-molhiv, ogbg-molpcba, ...) from the official raw files."""
+
+import csv
+import functools
+import gzip
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from grpe_dgl.data.download import fetch_folder
+from grpe_dgl.data.graphs import Graphs, Skipped
+from grpe_dgl.data.integer_text import LineReader, parse_integers
+from grpe_dgl.data.molecule_columns import ATOM_COLUMNS, BOND_COLUMNS, NUM_BOND_TYPES, bond_types
+from grpe_dgl.data.ogb_import import import_ogb
+from grpe_dgl.data.source import Job, Source, Task
+from grpe_dgl.data.splits import NAMES, index_split
+from grpe_dgl.errors import InputError
+
+RUN = 2000  # graphs read at a time
+_KINDS = {"binary classification": "binary", "regression": "regression"}
+
+
+def molecule_datasets() -> dict[str, dict[str, str]]:
+    """Return what OGB's own table says of each of its molecule datasets, by name."""
+    master_csv = Path(str(import_ogb("ogb").__file__)).parent / "graphproppred" / "master.csv"
+    with master_csv.open(newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    table = {name: {row[0]: row[i] for row in rows} for i, name in enumerate(header) if i}
+    return {name: entry for name, entry in table.items() if name.startswith("ogbg-mol")}
+
+
+def full_name(name: str) -> str:
+    """Return OGB's name of a dataset that may be called without its ``ogbg-``."""
+    return name if name.startswith("ogbg-") else f"ogbg-{name}"
+
+
+def ogb(name: str, raw_dir: Path, *, progress: Callable[[int, int | None], object] | None = None) -> Source:
+    """Return the source of one of OGB's molecule datasets.
+
+    Parameters
+    ----------
+    name
+        ``molhiv`` or ``ogbg-molhiv``, and so on.
+    raw_dir
+        The folder that holds OGB's folder, such as ``ogbg_molhiv``; it is downloaded to there if it is not there.
+    progress
+        Handed to `grpe_dgl.data.download.fetch`.
+    """
+    name = full_name(name)
+    table = molecule_datasets()
+    if name not in table:
+        raise InputError(f"OGB has no molecule dataset {name!r}; accepted: {', '.join(table)}")
+    entry = table[name]
+    folder = raw_dir / name.replace("-", "_")
+    with_suffix = folder.with_name(folder.name + "_dgl")  # what older versions of ogb called it
+    if with_suffix.is_dir():
+        folder = with_suffix
+    fetch_folder(entry["url"], folder, inside=entry["download_name"], needed="raw/edge.csv.gz", progress=progress)
+    num_nodes = _column(folder / "raw" / "num-node-list.csv.gz")
+    num_edges = _column(folder / "raw" / "num-edge-list.csv.gz")
+    if len(num_nodes) != len(num_edges):
+        raise InputError(f"{folder}/raw counts the nodes of {len(num_nodes)} graphs and the edges of {len(num_edges)}")
+    rule = entry["split"]
+    index = {split: _column(folder / "split" / rule / f"{split}.csv.gz") for split in NAMES}
+    targets = _target_names(folder, int(entry["num tasks"]))
+    inverse = entry["add_inverse_edge"] == "True"
+    return Source(
+        name=name,
+        origin=f"{name}, OGB's raw files, {rule} split",
+        task=Task(level="graph", kind=_KINDS[entry["task type"]], targets=targets, metric=entry["eval metric"]),
+        node_vocabulary=ATOM_COLUMNS,
+        node_features=None,
+        num_edge_types=NUM_BOND_TYPES,
+        vocabulary="ogb",
+        num_rows=len(num_nodes),
+        jobs=_jobs(folder / "raw", num_nodes, num_edges, len(targets), inverse),
+        splits=lambda rows: index_split(index, rows, len(num_nodes)),
+        settings={"dataset": name.removeprefix("ogbg-")},
+    )
+
+
+def _jobs(
+    raw: Path, num_nodes: npt.NDArray[np.int64], num_edges: npt.NDArray[np.int64], targets: int, inverse: bool
+) -> Iterator[Job]:
+    """Yield a job per run with the text of its graphs: unzipping is quick and in order, reading numbers is neither."""
+    files = {name: LineReader(raw / f"{name}.csv.gz") for name in ("node-feat", "edge", "edge-feat", "graph-label")}
+    for first in range(0, len(num_nodes), RUN):
+        nodes, edges = num_nodes[first : first + RUN], num_edges[first : first + RUN]
+        counts = {"node-feat": nodes.sum(), "edge": edges.sum(), "edge-feat": edges.sum(), "graph-label": len(nodes)}
+        text = {name: file.read(int(counts[name])) for name, file in files.items()}
+        yield functools.partial(_read, raw, text, nodes, edges, targets, inverse, first)
+
+
+def _read(
+    raw: Path,
+    text: dict[str, bytes],
+    num_nodes: npt.NDArray[np.int64],
+    num_edges: npt.NDArray[np.int64],
+    targets: int,
+    inverse: bool,
+    first_row: int,
+) -> Graphs:
+    node_feat = parse_integers(text["node-feat"], len(ATOM_COLUMNS), raw / "node-feat.csv.gz")
+    edges = parse_integers(text["edge"], 2, raw / "edge.csv.gz")  # (edges, 2)
+    edge_type = bond_types(parse_integers(text["edge-feat"], len(BOND_COLUMNS), raw / "edge-feat.csv.gz"))
+    if inverse:  # OGB lists a bond once and puts its inverse right after it
+        edges = np.stack([edges, edges[:, ::-1]], axis=1).reshape(-1, 2)
+        edge_type = np.repeat(edge_type, 2)
+        num_edges = 2 * num_edges
+    label = _labels(text["graph-label"], targets, raw / "graph-label.csv.gz", first_row)
+    empty = np.flatnonzero(num_nodes == 0)
+    kept = num_nodes > 0
+    return Graphs(
+        num_nodes=num_nodes[kept],
+        num_edges=num_edges[kept],
+        node_feat=node_feat,
+        src=edges[:, 0],
+        dst=edges[:, 1],
+        edge_type=edge_type,
+        label=label[kept],
+        skipped=tuple(Skipped(first_row + int(i), "the molecule has no atoms") for i in empty),
+    )
+
+
+def _labels(text: bytes, targets: int, file: Path, first_row: int) -> npt.NDArray[np.float32]:
+    """Return the labels (G, T); blank and nan are missing."""
+    known = {"": math.nan, "nan": math.nan, "0": 0.0, "0.0": 0.0, "1": 1.0, "1.0": 1.0}  # most labels are one of these
+    rows = []
+    for i, line in enumerate(text.decode().splitlines()):
+        cells = line.split(",")
+        if len(cells) != targets:
+            raise InputError(f"{file}, row {first_row + i}: {len(cells)} labels; accepted: {targets}")
+        try:
+            rows.append([known[cell] if cell in known else float(cell) for cell in cells])
+        except ValueError:
+            raise InputError(f"{file}, row {first_row + i}: {line!r}; accepted: numbers, or blank") from None
+    return np.array(rows, np.float32).reshape(-1, targets)
+
+
+def _column(file: Path) -> npt.NDArray[np.int64]:
+    return parse_integers(LineReader(file).read_all(), 1, file)[:, 0]
+
+
+def _target_names(folder: Path, count: int) -> tuple[str, ...]:
+    """Return what OGB's table of molecules calls the targets; numbers where it does not."""
+    try:
+        with gzip.open(folder / "mapping" / "mol.csv.gz", "rt", encoding="utf-8", newline="") as file:
+            header = next(csv.reader(file), [])
+    except (OSError, EOFError):
+        header = []
+    names = tuple(name for name in header if name not in ("smiles", "mol_id"))
+    return names if len(names) == count else tuple(f"target {i}" for i in range(count))

@@ -1,0 +1,117 @@
+"""A table of molecules on disk: CSV, gzipped CSV, or a .smi file; read row by row and never held whole."""
+
+import csv
+import difflib
+import gzip
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from grpe_dgl.errors import InputError
+
+Row = tuple[int, list[str]]
+"""The line on which a row ends, counted from 1, and its cells."""
+
+
+class Table:
+    """A file of rows under named columns.
+
+    A .smi file has no header: its columns, separated by blanks, are called ``smiles``, ``2``, ``3``, ... Rows are
+    counted from 0, header and empty lines left out, as pandas counts them; lines are counted from 1, as editors do.
+
+    Parameters
+    ----------
+    file
+        Its name ends in .csv, .csv.gz, .smi or .smi.gz.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        name = file.name.lower().removesuffix(".gz")
+        if not name.endswith((".csv", ".smi")):
+            raise InputError(f"{file}: accepted are names that end in .csv, .csv.gz, .smi or .smi.gz")
+        self._plain = name.endswith(".smi")
+        with self._open() as stream:
+            if self._plain:
+                width = len(stream.readline().split())
+                self.columns = ["smiles", *(str(i + 1) for i in range(1, width))]
+            else:
+                self.columns = [name.strip() for name in next(csv.reader(stream), [])]
+        if not any(self.columns):
+            raise InputError(f"{file} is empty; accepted: a first line with the names of the columns")
+
+    def place(self, column: str) -> int:
+        """Return which column is called `column`; raises an error that names those there are."""
+        if self.columns.count(column) == 1:
+            return self.columns.index(column)
+        if column in self.columns:
+            raise InputError(f"{self.file} has {self.columns.count(column)} columns {column!r}; accepted: one")
+        lower = {name.lower(): name for name in self.columns}
+        near = difflib.get_close_matches(column.lower(), lower, 1)
+        hint = f"; did you mean {lower[near[0]]!r}?" if near else ""
+        raise InputError(f"{self.file} has no column {column!r}; it has {', '.join(map(repr, self.columns))}{hint}")
+
+    def rows(self) -> Iterator[Row]:
+        """Yield every row with the line it ends on."""
+        with self._open() as stream:
+            for row, (line, cells) in enumerate(self._smi(stream) if self._plain else self._csv(stream)):
+                if len(cells) != len(self.columns):
+                    raise InputError(
+                        f"{self.at(row, line)}: {len(cells)} cells; accepted: {len(self.columns)}, as in the first line"
+                    )
+                yield line, cells
+
+    def chunks(self, size: int) -> Iterator[tuple[int, Sequence[Row]]]:
+        """Yield `size` rows at a time, each time with the number of the first."""
+        first, chunk = 0, list[Row]()
+        for row in self.rows():
+            chunk.append(row)
+            if len(chunk) == size:
+                yield first, chunk
+                first, chunk = first + size, []
+        if chunk:
+            yield first, chunk
+
+    def at(self, row: int, line: int) -> str:
+        """Return where a row is, for an error message."""
+        return f"{self.file}, row {row} (line {line})"
+
+    def checksum(self) -> int:
+        """Return a number that changes when the file does."""
+        value = 0
+        try:
+            with self.file.open("rb") as stream:
+                while block := stream.read(1 << 20):
+                    value = zlib.crc32(block, value)
+        except OSError as error:
+            raise InputError(f"{self.file} cannot be read: {error.strerror}") from None
+        return value
+
+    def _csv(self, stream: TextIO) -> Iterator[Row]:
+        reader = csv.reader(stream)
+        next(reader, None)
+        for cells in reader:
+            if cells:
+                yield reader.line_num, cells
+
+    def _smi(self, stream: TextIO) -> Iterator[Row]:
+        for line, text in enumerate(stream, 1):
+            if cells := text.split(maxsplit=len(self.columns) - 1):
+                yield line, [cell.strip() for cell in cells]
+
+    @contextmanager
+    def _open(self) -> Iterator[TextIO]:
+        try:
+            # utf-8-sig: spreadsheets put a mark before the first column's name that must not become part of it
+            with (gzip.open if self.file.suffix.lower() == ".gz" else open)(
+                self.file, "rt", encoding="utf-8-sig", newline=""
+            ) as stream:
+                yield stream
+        except UnicodeDecodeError as error:
+            raise InputError(f"{self.file} is not text in UTF-8: {error.reason} at byte {error.start}") from None
+        except (csv.Error, EOFError, zlib.error) as error:
+            raise InputError(f"{self.file} cannot be read: {error}") from None
+        except OSError as error:
+            raise InputError(f"{self.file} cannot be read: {error.strerror or error}") from None

@@ -1,0 +1,32 @@
+import functools
+import time
+
+import pytest
+
+from grpe_dgl.data.workers import run_in_order
+
+
+def slow_first(number: int) -> int:
+    time.sleep(0.3 if number == 0 else 0.0)
+    return number
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_results_come_in_order_and_jobs_are_not_taken_far_ahead(workers):
+    taken = 0
+
+    def jobs():
+        nonlocal taken
+        for number in range(40):
+            taken = number + 1
+            yield functools.partial(slow_first, number)
+
+    results = []
+    for result in run_in_order(jobs(), double, workers):
+        results.append(result)
+        assert taken - len(results) <= 3 * workers
+    assert results == [2 * number for number in range(40)]
