@@ -6,10 +6,12 @@ from grpe_dgl import __version__
 
 from .datasets import datasets_command
 from .errors import Commands
+from .evaluate import evaluate_command
 from .info import info_command
 from .preprocess import preprocess_command
 from .preprocess_csv import csv_command
 from .recipes import recipes_command
+from .train import train_command
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -18,6 +20,13 @@ def main() -> None:
     """Graph transformers with relative positional encoding (GRPE)."""
 
 
-for command in (preprocess_command, datasets_command, info_command, recipes_command):
+for command in (
+    preprocess_command,
+    datasets_command,
+    info_command,
+    recipes_command,
+    train_command,
+    evaluate_command,
+):
     main.add_command(command)
 preprocess_command.add_command(csv_command)

@@ -1,6 +1,7 @@
 """Get a publisher's archive and unpack it."""
 
 import contextlib
+import contextvars
 import http.client
 import os
 import shutil
@@ -8,13 +9,26 @@ import stat
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from grpe_dgl.errors import InputError
 
 _CHUNK = 1 << 20
 _TIMEOUT = 60.0  # seconds without a byte
+
+
+_allowed = contextvars.ContextVar("downloads_allowed", default=True)
+
+
+@contextlib.contextmanager
+def no_downloads() -> Iterator[None]:
+    """Make `fetch` refuse inside this block: for commands whose user did not ask for a download."""
+    token = _allowed.set(False)
+    try:
+        yield
+    finally:
+        _allowed.reset(token)
 
 
 def fetch(url: str, target: Path, *, progress: Callable[[int, int | None], object] | None = None) -> Path:
@@ -39,6 +53,8 @@ def fetch(url: str, target: Path, *, progress: Callable[[int, int | None], objec
     """
     if target.is_file():
         return target
+    if not _allowed.get():
+        raise InputError(f"{target} is not there, and nothing is downloaded unasked")
     part = target.with_name(target.name + ".part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

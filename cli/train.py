@@ -1,0 +1,100 @@
+"""``grpe train``: make the runs of a recipe."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from .conduct import Duration, conduct
+from .dataset import processed
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def training_options(command: Command) -> Command:
+    """Add the options that every command that trains has."""
+    for option in (
+        click.option("--tensorboard", is_flag=True, help="Also write TensorBoard's files into the run's folder."),
+        click.option("--max-time", type=Duration(), help="Save and stop after this long: 90s, 45m, 2h, 1h30m."),
+        click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1, ..."),
+        click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change any key of the recipe."),
+        click.option("--precision", help="training.precision: float32 or bf16."),
+        click.option("--learning-rate", type=float, help="training.learning_rate, the peak."),
+        click.option("--batch-size", type=int, help="training.batch_size, of all processes together."),
+        click.option("--epochs", type=int, help="training.epochs, the length of the schedule."),
+        click.option("--seed", type=int, help="training.seed, the first run's."),
+        click.option("--runs", type=int, help="training.runs: how many seeds to train."),
+        click.option("--resume", is_flag=True, help="Go on with what is in --out."),
+        click.option("--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: runs/NAME]"),
+        click.option(
+            "--raw-dir",
+            type=click.Path(file_okay=False, path_type=Path),
+            help="Where raw files are, if the dataset is not processed yet.  [default: DATA/raw]",
+        ),
+        click.option(
+            "--data",
+            type=click.Path(file_okay=False, path_type=Path),
+            default=Path("data"),
+            show_default=True,
+            help="Folder of the processed datasets.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def overrides_of(settings: tuple[str, ...], **shortcuts: Any) -> dict[str, object]:
+    """Return the recipe keys that options change: those that were given, then ``--set``."""
+    from grpe_dgl.recipe.overrides import parse_overrides
+
+    given = {f"training.{name}": value for name, value in shortcuts.items() if value is not None}
+    return {**given, **parse_overrides(settings)}
+
+
+@click.command("train")
+@click.argument("recipe", metavar="RECIPE")
+@click.option("--dataset", help="The dataset, for a recipe that fits any: a name inside --data or a folder.")
+@training_options
+def train_command(
+    recipe: str,
+    dataset: str | None,
+    data: Path,
+    raw_dir: Path | None,
+    out: Path | None,
+    resume: bool,
+    settings: tuple[str, ...],
+    device: str,
+    max_time: float | None,
+    tensorboard: bool,
+    **shortcuts: Any,
+) -> None:
+    """Train the model of RECIPE: a YAML file, or the name of one that `grpe recipes` lists."""
+    from grpe_dgl.recipe import load_recipe
+
+    chosen = load_recipe(recipe, overrides_of(settings, **shortcuts))
+    name = Path(recipe).stem
+    if chosen.start_from is not None:
+        raise click.UsageError(
+            f"the recipe {recipe} starts from a model that {chosen.start_from} trained:\n"
+            f"  grpe finetune --from {chosen.start_from}.ckpt {recipe}"
+        )
+    if chosen.dataset is None and dataset is None:
+        raise click.UsageError(f"the recipe {recipe} fits any dataset: say which with --dataset NAME")
+    if chosen.dataset is not None and dataset not in (None, chosen.dataset):
+        raise click.UsageError(
+            f"the recipe {recipe} is for the dataset {chosen.dataset}; --set dataset={dataset} changes that"
+        )
+    wanted = str(chosen.dataset or dataset)
+    if chosen.dataset is None:
+        chosen = chosen.override({"dataset": Path(wanted).name})
+        name = f"{name}_{Path(wanted).name}"
+    conduct(
+        chosen,
+        processed(wanted, data, raw_dir),
+        out or Path("runs") / name,
+        resume=resume,
+        device=device,
+        max_time=max_time,
+        tensorboard=tensorboard,
+    )

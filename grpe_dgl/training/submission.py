@@ -1,0 +1,43 @@
+"""OGB-LSC's submission files for PCQM4M's unlabelled splits, through OGB's own Evaluators."""
+
+from pathlib import Path
+
+from torch import Tensor
+
+from grpe_dgl.data.ogb_import import import_ogb
+from grpe_dgl.errors import InputError
+
+
+def write_submission(predictions: Tensor, dataset: str, split: str, folder: Path) -> Path:
+    """Write the file OGB's leaderboard takes, and return its path.
+
+    Parameters
+    ----------
+    predictions
+        (molecules, 1) of the whole split, in its order and in eV.
+    dataset
+        ``pcqm4m`` (split test) or ``pcqm4mv2`` (splits test-dev and test-challenge).
+    split
+        Which.
+    folder
+        Where it goes; made if need be.
+    """
+    lsc = import_ogb("ogb.lsc")
+    values = {"y_pred": predictions.squeeze(1).double().numpy()}
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        if dataset == "pcqm4mv2" and split in ("test-dev", "test-challenge"):
+            lsc.PCQM4Mv2Evaluator().save_test_submission(values, str(folder), mode=split)
+            return folder / f"y_pred_pcqm4m-v2_{split}.npz"
+        if dataset == "pcqm4m" and split == "test":
+            lsc.PCQM4MEvaluator().save_test_submission(values, str(folder))
+            return folder / "y_pred_pcqm4m.npz"
+    except (AssertionError, RuntimeError) as error:
+        raise InputError(
+            f"OGB's evaluator refuses {len(predictions):,} predictions for the split {split} of {dataset}: it takes "
+            f"only the whole published split{f' ({error})' if str(error) else ''}"
+        ) from None
+    raise InputError(
+        f"there is no submission for the split {split} of {dataset}; accepted: test-dev and test-challenge of "
+        "pcqm4mv2, test of pcqm4m"
+    )
