@@ -81,7 +81,9 @@ class Batches:
 
     def __len__(self) -> int:
         """Return the number of global batches of an epoch; with a budget and shuffling, of the next one."""
-        return len(self._bounds(self._order(self._next_epoch)))
+        # How many there are of a fixed size does not depend on their order.
+        order = self.split.index if self.batch_size is not None else self._order(self._next_epoch)
+        return len(self._bounds(order))
 
     def __iter__(self) -> Iterator[Batch]:
         number = self._next_epoch

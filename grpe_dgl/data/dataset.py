@@ -92,9 +92,11 @@ class Dataset:
     def __len__(self) -> int:
         return len(self.store)
 
-    def batch(self, index: npt.ArrayLike) -> Batch:
-        """Return the graphs with the given numbers, shape (B,), as one batch."""
-        return assemble(self.store, np.asarray(index, np.int64), self.relations, virtual_node=self.virtual_node)
+    def batch(self, index: npt.ArrayLike, codes: tuple[str, ...] = ("relation",)) -> Batch:
+        """Return the graphs with the given numbers, shape (B,), as one batch; `codes` as in `Batches`."""
+        return assemble(
+            self.store, np.asarray(index, np.int64), self.relations, virtual_node=self.virtual_node, codes=codes
+        )
 
     def num_nodes(self, index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return how many nodes the graphs with the given numbers have in a batch: with virtual nodes, if any."""
