@@ -24,7 +24,8 @@ def compiled(
     def decorate(function: Callable[..., Any]) -> Any:
         options: dict[str, Any] = {"nogil": True, "parallel": parallel, "fastmath": fastmath, "error_model": "numpy"}
         if inner:
-            return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
+            options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+            return numba.njit(**options)(function)
         try:
             return numba.njit(cache=True, **options)(function)
         except RuntimeError:  # numba's answer when neither the package's folder nor the user's cache is writable

@@ -26,12 +26,16 @@ def message_passing_attention(
     key, query = (node.long() for node in pairs.edges(order="eid"))  # (M,) each: src = j, dst = i
     relation = pairs.edata["relation"].long()  # (M,)
 
+    def wide(x: Tensor) -> Tensor:
+        """Return x with D > 1: DGL's product of vectors with numbers needs edge numbers if neither is broadcast."""
+        return x if head_size > 1 else F.pad(x, (0, 1))
+
     def lookup(x: Tensor, table: Tensor, node: Tensor) -> Tensor:
         """Return x[node] . table[relation] of every pair, from one product per node and relation."""
         products = torch.einsum("nhd,rhd->nrh", x, table)  # (N, R, H)
         return products.flatten(0, 1).index_select(0, node * len(table) + relation)  # (M, H)
 
-    scores = u_dot_v(pairs, k, q).squeeze(-1)  # (M, H)
+    scores = u_dot_v(pairs, wide(k), wide(q)).squeeze(-1)  # (M, H)
     if query_table is not None:
         scores = scores + lookup(q, query_table, query)
     if key_table is not None:
@@ -39,9 +43,7 @@ def message_passing_attention(
     weights = edge_softmax(pairs, scores / math.sqrt(head_size))  # (M, H), over the keys of each query
     weights = F.dropout(weights, dropout)
 
-    # DGL's product without broadcasting needs edge numbers, which a graph made from CSC has not: so never D = 1.
-    values = v if head_size > 1 else v.expand(-1, -1, 2)
-    z = u_mul_e_sum(pairs, values, weights.unsqueeze(-1))[..., :head_size]  # (N, H, D)
+    z = u_mul_e_sum(pairs, wide(v), weights.unsqueeze(-1))[..., :head_size]  # (N, H, D)
     if value_table is not None:
         num_relations = len(value_table)
         mass = weights.new_zeros(num_nodes * num_relations, num_heads)

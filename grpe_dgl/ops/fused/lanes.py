@@ -22,7 +22,7 @@ LANES = 8
 class Lanes(types.Type):
     """The numba type of a vector of `LANES` numbers of type `dtype`."""
 
-    def __init__(self, dtype: types.Float) -> None:
+    def __init__(self, dtype: Any) -> None:
         self.dtype = dtype
         super().__init__(name=f"Lanes({dtype})")
 
@@ -33,11 +33,11 @@ class _LanesModel(models.PrimitiveModel):
         super().__init__(dmm, fe_type, _vector(fe_type.dtype))
 
 
-def _element(dtype: types.Float) -> ir.Type:
+def _element(dtype: Any) -> ir.Type:
     return ir.FloatType() if dtype is types.float32 else ir.DoubleType()
 
 
-def _vector(dtype: types.Float) -> ir.VectorType:
+def _vector(dtype: Any) -> ir.VectorType:
     return ir.VectorType(_element(dtype), LANES)
 
 
@@ -61,13 +61,13 @@ def fused_multiply_add(builder: ir.IRBuilder, a: ir.Value, b: ir.Value, c: ir.Va
     return builder.call(function, [a, b, c])
 
 
-def _address(context: Any, builder: ir.IRBuilder, array: types.Array, value: ir.Value, index: ir.Value) -> ir.Value:
+def _address(context: Any, builder: ir.IRBuilder, array: Any, value: ir.Value, index: ir.Value) -> ir.Value:
     data = context.make_array(array)(context, builder, value).data
     first = builder.gep(data, [builder.mul(index, ir.Constant(index.type, LANES))])
     return builder.bitcast(first, _vector(array.dtype).as_pointer())
 
 
-def _align(array: types.Array) -> int:
+def _align(array: Any) -> int:
     return array.dtype.bitwidth // 8
 
 

@@ -1,0 +1,109 @@
+"""Time and memory of whole optimisation steps: ``python -m benchmarks.train_step``."""
+
+import multiprocessing
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dgl
+import torch
+
+from benchmarks import workloads
+from benchmarks.measure import arguments, interleaved, ratios, report, save
+from grpe_dgl.nn import GRPE
+
+
+def step(
+    preset: str, pairs: dgl.DGLGraph, edge_types: int, vocabulary: tuple[int, ...], backend: str, level: str = "graph"
+) -> Callable[[], None]:
+    """Return a function that takes one step: forward, backward, AdamW."""
+    torch.manual_seed(0)
+    model = GRPE.from_preset(
+        preset,
+        num_outputs=1,
+        level=level,
+        max_distance=workloads.MAX_DISTANCE,
+        num_edge_types=edge_types,
+        node_vocabulary=vocabulary,
+        backend=backend,
+    )
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6)
+
+    def run() -> None:
+        optimizer.zero_grad(set_to_none=True)
+        model(pairs).square().mean().backward()
+        optimizer.step()
+
+    return run
+
+
+def times(rounds: int) -> list[dict[str, Any]]:
+    rows = []
+    for name, preset, pairs, edge_types, vocabulary, names in (
+        (
+            "GRPE-Small, ZINC, batch 128",
+            "small",
+            workloads.zinc(128),
+            workloads.ZINC_EDGE_TYPES,
+            workloads.ZINC_VOCABULARY,
+            ("fused", "dense", "dgl"),
+        ),
+        (
+            "GRPE-Standard, molhiv, batch 64",
+            "standard",
+            workloads.molhiv(64),
+            workloads.MOLHIV_EDGE_TYPES,
+            workloads.MOLHIV_VOCABULARY,
+            ("fused", "dense", "dgl"),
+        ),
+    ):
+        runs = {backend: step(preset, pairs, edge_types, vocabulary, backend) for backend in names}
+        seconds = interleaved(runs, rounds if preset == "small" else min(rounds, 5), warm_up=1)
+        rows.append({"step": name, **ratios(seconds, "fused")})
+    return rows
+
+
+def memory(_: int) -> list[dict[str, Any]]:
+    """Measure each backend's peak in a process of its own."""
+    extra = {}
+    for backend in ("fused", "dense", "dgl"):
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            extra[backend] = pool.apply(peak_of_step, (backend, torch.get_num_threads()))
+    row: dict[str, Any] = {"step": "GRPE-Small, CLUSTER-like, batch 32"}
+    row |= {f"{backend} MB": round(value / 1e6, 1) for backend, value in extra.items()}
+    row |= {f"{backend} / fused": round(extra[backend] / extra["fused"], 2) for backend in ("dense", "dgl")}
+    return [row]
+
+
+def peak_of_step(backend: str, threads: int) -> int:
+    """Return how many bytes a step takes at its peak above what the process holds before it."""
+    torch.set_num_threads(threads)
+    settings = (workloads.CLUSTER_EDGE_TYPES, workloads.CLUSTER_VOCABULARY, backend, "node")
+    step("small", workloads.cluster(1), *settings)()  # compiles, and starts what starts only once
+    run = step("small", workloads.cluster(32), *settings)
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    before = _status("VmRSS")
+    run()
+    return _status("VmHWM") - before
+
+
+def _status(field: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
+
+
+TABLES = {"optimisation step": times, "peak extra memory of a step": memory}
+
+
+def main() -> None:
+    options = arguments(__doc__ or "")
+    tables = {}
+    for title, table in TABLES.items():
+        if options.only is None or options.only in title:
+            tables[title] = table(options.rounds)
+            report(title, tables[title])
+    save(options.json, tables)
+
+
+if __name__ == "__main__":
+    main()
