@@ -31,7 +31,7 @@ def draw_curves(history: list[dict[str, Any]], *, metric: str, loss: str, title:
         right.axhline(value, color="0.7", linewidth=0.8, zorder=0)
         right.plot([epochs[best]], [value], marker="o", color="#b3541e", markersize=8, fillstyle="none")
         right.annotate(
-            f"best {value:.4g}", (epochs[best], value), xytext=(0, 8), textcoords="offset points", ha="center"
+            f"best {value:.4g}", (epochs[best], value), xytext=(0, 8), textcoords="offset points", ha="right"
         )
         right.margins(y=0.15)
     for axes in (left, right):
