@@ -42,8 +42,8 @@ class StopRequest:
         try:
             yield
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            for caught, handler in before.items():
+                signal.signal(caught, handler)
 
 
 class Stopped(Exception):  # noqa: N818 - not an error: the run is saved and can go on

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from grpe_dgl_cli.main import main
 
 from grpe_dgl.data.store import Store
+from grpe_dgl_cli.main import main
 
 ROWS = "".join(f"{'C' * (i % 7 + 1)}O,{i / 2}\n" for i in range(40))
 
