@@ -1,6 +1,7 @@
 """A checkpoint: one file with the model, its recipe, what it knows of its data and all that resuming needs."""
 
 import pickle
+import warnings
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,11 +78,23 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     path = Path(path)
     accepted = "accepted: a checkpoint written by grpe-dgl"
     try:
-        with path.open("rb") as file:
-            content = torch.load(file, map_location="cpu", weights_only=True)
+        file = path.open("rb")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except (pickle.UnpicklingError, zipfile.BadZipFile, RuntimeError, EOFError, ValueError, KeyError, TypeError):
+    try:
+        with file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch's, about files that are refused in the next moment
+            content = torch.load(file, map_location="cpu", weights_only=True)
+    except (
+        pickle.UnpicklingError,
+        zipfile.BadZipFile,
+        RuntimeError,
+        OSError,
+        EOFError,
+        ValueError,
+        KeyError,
+        TypeError,
+    ):
         found = "a file that is cut short or damaged" if _is_zip(path) else "another kind of file"
         raise InputError(f"{path} is not a checkpoint: found {found}; {accepted}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
