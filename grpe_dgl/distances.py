@@ -139,7 +139,7 @@ def _in_neighbours(n, src, dst, undirected):  # type: ignore[no-untyped-def]
 
 @compiled()
 def _without_duplicates(n, indptr, indices):  # type: ignore[no-untyped-def]
-    """Return the CSR with every neighbour once: most graphs give both directions of an edge, which would cost double."""
+    """Return the CSR with every neighbour once: graphs often give both directions of an edge."""
     seen_from = np.full(n, -1, np.int64)
     kept, first = 0, 0
     for i in range(n):
