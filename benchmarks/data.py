@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks import molecules
+
 RAW = Path(__file__).parents[2] / "shared" / "data" / "raw"
 
 
@@ -58,6 +60,11 @@ def zinc_size(raw: Path, scratch: Path) -> None:
     _compare_size("zinc-size", _zinc(raw, scratch), scratch)
 
 
+def molhiv_size(raw: Path, scratch: Path) -> None:
+    """Size on disk of ogbg-molhiv beside DGL's file of the same graphs with all-pairs int64 distances."""
+    _compare_size("molhiv-size", molecules.molhiv(raw, scratch), scratch)
+
+
 def _compare_size(figure: str, path: Path, scratch: Path) -> None:
     """Write a dataset's graphs, labels and distances as DGL would, and compare sizes."""
     import dgl
@@ -93,6 +100,10 @@ def _zinc(raw: Path, scratch: Path) -> Path:
 FIGURES: dict[str, Callable[[Path, Path], None]] = {
     "assembly": assembly,
     "zinc-size": zinc_size,
+    "molhiv-size": molhiv_size,
+    "molhiv-time": molecules.molhiv_time,
+    "smiles": molecules.smiles,
+    "million": molecules.million,
 }
 
 

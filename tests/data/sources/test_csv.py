@@ -1,0 +1,157 @@
+import gzip
+
+import numpy as np
+import pytest
+
+from grpe_dgl.data.preprocess import preprocess
+from grpe_dgl.data.sources.csv import CSVRequest, csv_source
+from grpe_dgl.data.store import Store
+from grpe_dgl.errors import InputError
+
+
+def table(tmp_path, text, name="t.csv"):
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    return path
+
+
+def runs(request):
+    source, notes = csv_source(request)
+    graphs = [job() for job in source.jobs]
+    rows = []
+    for run in graphs:
+        source.observe(run)
+        skipped = {skip.row for skip in run.skipped}
+        rows += [row for row in range(len(run.num_nodes) + len(skipped)) if row not in skipped]
+    return source, graphs[0], source.splits(np.array(rows)), notes
+
+
+SIMPLE = "smiles,y\nC,1.5\nCC,\nCCC,nan\nO,2\n"
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_regression_is_inferred_and_said(tmp_path, name, mark):
+    file = table(tmp_path, mark + SIMPLE, name)
+    source, run, splits, notes = runs(CSVRequest(file=file, targets=("y",), fractions=(0.5, 0.25, 0.25)))
+    assert (source.name, source.task.kind, source.task.standardise) == ("t", "regression", True)
+    np.testing.assert_array_equal(run.label, [[1.5], [np.nan], [np.nan], [2]])
+    assert {split: len(rows) for split, rows in splits.items()} == {"train": 2, "valid": 1, "test": 1}
+    assert notes == ["task inferred from the targets: regression"]
+
+
+def test_smi(tmp_path):
+    file = table(tmp_path, "CCO 1.5\nC\t2.5\n\nOC(C)=O 3\n", "t.smi")
+    _, run, _, _ = runs(CSVRequest(file=file, targets=("2",), task="regression"))
+    assert (run.num_nodes.tolist(), run.label.ravel().tolist()) == ([3, 1, 4], [1.5, 2.5, 3.0])
+
+
+def test_binary_targets(tmp_path):
+    file = table(tmp_path, "smiles,a,b\nC,0,1\nCC,1,\nCCC,0.0,1\n")
+    source, run, _, notes = runs(CSVRequest(file=file, targets=("b", "a")))
+    assert (source.task.kind, source.task.targets, source.task.metric) == ("binary", ("b", "a"), "rocauc")
+    np.testing.assert_array_equal(run.label, [[1, 0], [np.nan, 1], [1, 0]])
+    assert notes == ["task inferred from the targets: classification (every label is 0 or 1)"]
+    assert csv_source(CSVRequest(file=file, targets=("a",), task="regression"))[0].task.kind == "regression"
+
+
+@pytest.mark.parametrize(
+    ("cells", "classes", "labels"),
+    [
+        (("red", "", "blue", "red"), ("blue", "red"), [1, -1, 0, 1]),
+        (("10", "9", "2", "10"), ("2", "9", "10"), [2, 1, 0, 2]),
+    ],
+)
+def test_classes_keep_their_names(tmp_path, cells, classes, labels):
+    file = table(tmp_path, "smiles,y\n" + "".join(f"C,{cell}\n" for cell in cells))
+    source, run, _, notes = runs(CSVRequest(file=file, targets=("y",), task="classification"))
+    assert (source.task.kind, source.task.classes, source.task.num_outputs) == ("multiclass", classes, len(classes))
+    assert run.label.tolist() == labels and run.label.dtype == np.int64
+    assert notes == ["1 molecules occur in more than one split (same canonical SMILES)"]
+
+
+def test_skipped_rows_tell_row_and_line(tmp_path):
+    file = table(tmp_path, 'smiles,y,note\nC,1,"two\nlines"\n\nC(,2,\nCC,3,\nCCCCC,4,\n')
+    _, run, splits, _ = runs(CSVRequest(file=file, targets=("y",), max_nodes=4, task="regression"))
+    assert [(skip.row, skip.reason) for skip in run.skipped] == [
+        (1, "line 5: 'C(' cannot be read: it is not a SMILES"),
+        (3, "line 7: the molecule has 5 atoms; max_nodes is 4"),
+    ]
+    assert run.label.ravel().tolist() == [1, 3]
+
+
+def test_split_column(tmp_path):
+    file = table(tmp_path, "smiles,y,set\nC,1,train\nCC,2,Val\nX,3,train\nCCC,4,\nCO,5,test\nOC,6,train\n")
+    request = CSVRequest(file=file, targets=("y",), split="column", split_column="set", task="regression")
+    _, _, splits, notes = runs(request)
+    assert {name: rows.tolist() for name, rows in splits.items()} == {"train": [0, 4], "valid": [1], "test": [3]}
+    assert notes == [
+        "1 rows are in no split: column 'set' is blank",
+        "1 molecules occur in more than one split (same canonical SMILES)",
+    ]
+
+
+def test_index_files(tmp_path):
+    file = table(tmp_path, SIMPLE)
+    (tmp_path / "train").write_text("3\n0\n")
+    (tmp_path / "test").write_text("2\n")
+    files = {"train": tmp_path / "train", "test": tmp_path / "test"}
+    _, _, splits, _ = runs(CSVRequest(file=file, targets=("y",), split="index", split_files=files))
+    assert {name: rows.tolist() for name, rows in splits.items()} == {"train": [3, 0], "test": [2]}
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        (SIMPLE, {"targets": ("Y1",)}, r"has no column 'Y1'; it has 'smiles', 'y'; did you mean 'y'\?"),
+        (SIMPLE, {"smiles": "SMILES"}, r"has no column 'SMILES'; it has 'smiles', 'y'; did you mean 'smiles'\?"),
+        (SIMPLE, {"targets": ("y", "y")}, "each column once"),
+        (SIMPLE, {"targets": ()}, "at least one column"),
+        (SIMPLE, {"task": "ranking"}, "task is 'ranking'; accepted: regression, classification"),
+        (SIMPLE, {"split": "time"}, "split is 'time'; accepted: random, scaffold, column, index"),
+        (SIMPLE, {"split": "column"}, "go together"),
+        (SIMPLE, {"max_nodes": 0}, "max_nodes is 0"),
+        (SIMPLE, {"fractions": (0.5, 0.5)}, "three numbers"),
+        ("smiles,y,y\nC,1,2\n", {}, "2 columns 'y'"),
+        ("smiles,y\nC,1\nCC,high\n", {}, r"row 1 \(line 3\), column 'y': 'high'; accepted: a number"),
+        ("smiles,y\nC,1\nCC,inf\n", {}, r"row 1 \(line 3\), column 'y': 'inf'; accepted: a number"),
+        ("smiles,y\nC,1,9\n", {}, r"row 0 \(line 2\): 3 cells; accepted: 2"),
+        ("smiles,y\nC,\nCC,\n", {}, "column 'y' has no label in any row"),
+        ("smiles,y\n", {}, "has no rows"),
+        ("", {}, "is empty"),
+        ("smiles,y\nC,a\nCC,a\n", {"task": "classification"}, "has one class"),
+        ("smiles,y,z\nC,0,1\nCC,2,0\n", {"targets": ("y", "z"), "task": "classification"}, "column 'y': '2'"),
+        ("smiles,y,s\nC,0,dev\nC,1,x\n", {"split": "column", "split_column": "s"}, r"column 's': 'x'; accepted: train"),
+    ],
+)
+def test_refused(tmp_path, text, options, message):
+    with pytest.raises(InputError, match=message):
+        csv_source(CSVRequest(**{"file": table(tmp_path, text), "targets": ("y",), **options}))
+
+
+def test_files_refused(tmp_path):
+    with pytest.raises(InputError, match=r"absent.csv cannot be read: No such file"):
+        csv_source(CSVRequest(file=tmp_path / "absent.csv", targets=("y",)))
+    with pytest.raises(InputError, match=r"t.xlsx: accepted are names that end in .csv"):
+        csv_source(CSVRequest(file=table(tmp_path, SIMPLE, "t.xlsx"), targets=("y",)))
+    (tmp_path / "b.csv").write_bytes(b"smiles,y\nC,\xff\n")
+    with pytest.raises(InputError, match="is not text in UTF-8"):
+        csv_source(CSVRequest(file=tmp_path / "b.csv", targets=("y",)))
+    (tmp_path / "b.csv.gz").write_bytes(b"not gzip")
+    with pytest.raises(InputError, match="b.csv.gz cannot be read: Not a gzipped file"):
+        csv_source(CSVRequest(file=tmp_path / "b.csv.gz", targets=("y",)))
+
+
+def test_a_split_without_training_graphs(tmp_path):
+    with pytest.raises(InputError, match="leaves none for train"):
+        runs(CSVRequest(file=table(tmp_path, "smiles,y\nC,1\n"), targets=("y",)))
+
+
+@pytest.mark.slow
+def test_stored_in_two_processes_as_in_one(shared, tmp_path):
+    for workers in (1, 2):
+        request = CSVRequest(file=shared.parent / "csv" / "lipo.csv", targets=("lipo",), split="scaffold")
+        manifest = preprocess(csv_source(request)[0], tmp_path / str(workers), workers=workers)
+    first, second = (Store(tmp_path / str(workers)).manifest for workers in (1, 2))
+    assert first.arrays == second.arrays and manifest.num_graphs == 4200
+    assert first.target_mean == pytest.approx((2.186,), abs=0.05)
