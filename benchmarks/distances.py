@@ -41,7 +41,7 @@ def compare(graphs: list[dgl.DGLGraph], rounds: int) -> dict[str, object]:
 
 def main() -> None:
     options = arguments("All-pairs shortest distances against dgl.shortest_dist")
-    numba.set_num_threads(min(options.threads, numba.config.NUMBA_NUM_THREADS))
+    numba.set_num_threads(min(options.threads, numba.get_num_threads()))
     loads = {"1,000 molecules of ZINC": workloads.zinc_graphs(1000), "100 SBM graphs of 120 nodes": sbm_graphs(100)}
     rows = [{"graphs": name, **compare(graphs, options.rounds)} for name, graphs in loads.items()]
     report("distances (medians of interleaved runs)", rows)
