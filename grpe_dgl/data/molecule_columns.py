@@ -168,8 +168,8 @@ class MoleculeColumns:
             feat[atoms, column] = code
         for column, found in self.unusual.items():
             if found:
-                atoms, codes = zip(*found, strict=True)
-                feat[list(atoms), column] = codes
+                unusual, codes = zip(*found, strict=True)
+                feat[list(unusual), column] = codes
         # RDKit's total degree is the number of neighbours in the graph and of the hydrogens that are not nodes.
         first_atom = np.repeat(np.array(self.first_atoms, np.int64), self.num_bonds)
         ends = np.array([self.begin, self.end], np.int64) + first_atom

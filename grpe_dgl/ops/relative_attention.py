@@ -9,6 +9,7 @@ from torch import Tensor
 from grpe_dgl.errors import InputError
 from grpe_dgl.ops.dense import DensePairs, dense_attention, padded_attention
 from grpe_dgl.ops.message_passing import message_passing_attention
+from grpe_dgl.ops.per_graph import PerGraph
 
 BACKENDS = ("auto", "fused", "dense", "dgl")
 KEY_TERMS = ("neighbour", "self")
@@ -119,10 +120,19 @@ def _check_shapes(pairs: dgl.DGLGraph, q: Tensor, k: Tensor, v: Tensor, *tables:
     # A relation the tables do not have would read another node's row. On a GPU the look would cost a synchronisation.
     if shapes and len(relation) and relation.device.type == "cpu":
         num_relations = shapes.pop()[0]
-        least, most = (int(x) for x in relation.aminmax())
+        least, most = _extremes(pairs)
         if least < 0 or most >= num_relations:
             pair = int(((relation < 0) | (relation >= num_relations)).nonzero()[0])
             raise InputError(
                 f'edata["relation"] is {int(relation[pair])} at pair {pair}; accepted: 0..{num_relations - 1}, as the '
                 "pair graph and the tables must be made with one max_distance and num_edge_types"
             )
+
+
+def _find_extremes(pairs: dgl.DGLGraph) -> tuple[int, int]:
+    least, most = pairs.edata["relation"].aminmax()
+    return int(least), int(most)
+
+
+_extremes = PerGraph(_find_extremes)
+"""The smallest and the largest relation of a pair graph."""
