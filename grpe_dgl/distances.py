@@ -7,6 +7,7 @@ import numpy.typing as npt
 from grpe_dgl.compilation import compiled
 
 UNREACHABLE = 255
+DENSE = 8  # edges per node from which sets of bits are searched faster than lists of neighbours
 LIMIT = 253  # the largest distance that is told exactly; LIMIT + 1 = 254 means "more than that"
 
 
@@ -84,7 +85,55 @@ def _fill_serial(node_offsets, edge_offsets, pair_offsets, src, dst, limit, undi
 
 @compiled()
 def _fill_graph(n, src, dst, limit, undirected, distances):  # type: ignore[no-untyped-def]
-    """Breadth-first search backwards from every node i, which fills row i of the graph's n x n distances."""
+    """Fill the graph's n x n distances, row by row."""
+    if len(src) >= DENSE * n:
+        _search_bits(n, src, dst, limit, undirected, distances)
+    else:
+        _search_lists(n, src, dst, limit, undirected, distances)
+
+
+@compiled()
+def _search_bits(n, src, dst, limit, undirected, distances):  # type: ignore[no-untyped-def]
+    """Level by level, ask of every node not yet found whether any of its neighbours is in the last level.
+
+    Neighbours and levels are sets of bits, so that a question takes n / 64 steps. With many edges most nodes are found
+    in two or three levels.
+    """
+    words = (n + 63) // 64
+    one = np.uint64(1)
+    neighbours = np.zeros((n, words), np.uint64)  # where edges of a node lead: a search backwards comes from there
+    for e in range(len(src)):
+        neighbours[src[e], dst[e] // 64] |= one << np.uint64(dst[e] % 64)
+        if undirected:
+            neighbours[dst[e], src[e] // 64] |= one << np.uint64(src[e] % 64)
+    level, following = np.empty(words, np.uint64), np.empty(words, np.uint64)
+    for i in range(n):
+        row = distances[i * n : (i + 1) * n]
+        row[:] = UNREACHABLE
+        row[i] = 0
+        level[:] = 0
+        level[i // 64] = one << np.uint64(i % 64)
+        to_find, found, distance = n - 1, 1, 0
+        while found and to_find:
+            distance = min(distance + 1, limit + 1)
+            following[:] = 0
+            found = 0
+            for j in range(n):
+                if row[j] == UNREACHABLE:
+                    shared = np.uint64(0)
+                    for word in range(words):
+                        shared |= neighbours[j, word] & level[word]
+                    if shared:
+                        row[j] = distance
+                        following[j // 64] |= one << np.uint64(j % 64)
+                        found += 1
+            level, following = following, level
+            to_find -= found
+
+
+@compiled()
+def _search_lists(n, src, dst, limit, undirected, distances):  # type: ignore[no-untyped-def]
+    """Breadth-first search backwards from every node i, which fills row i."""
     indptr, indices = _in_neighbours(n, src, dst, undirected)
     # In an undirected graph everything of i's component is reached, so what the search leaves is FAR if it lies in the
     # component and the search can stop as soon as the component is complete. A directed search must run to its end.

@@ -77,6 +77,19 @@ def test_by_hand():
     ]
 
 
+@settings(deadline=None, max_examples=60)
+@given(n=st.integers(1, 70), degree=st.integers(8, 12), seed=st.integers(0, 999), undirected=st.booleans())
+def test_many_edges(n, degree, seed, undirected):
+    """Enough edges for the search by sets of bits; most of them among a few nodes, so that some are far or alone."""
+    rng = np.random.default_rng(seed)
+    src = rng.integers(0, n, degree * n) // rng.integers(1, 9, degree * n)
+    dst = np.minimum(src + rng.integers(-2, 3, degree * n), n - 1).clip(0)
+    graph = make_graph(n, [(int(u), int(v), 0) for u, v in zip(src, dst, strict=True)])
+    for limit in (2, LIMIT):
+        found = distances(graph, limit=limit, undirected=undirected)
+        np.testing.assert_array_equal(found, expected(graph, undirected=undirected, limit=limit))
+
+
 def test_one_node_and_no_graph():
     assert distances(make_graph(1, [])).tolist() == [[0]]
     nothing = np.zeros(0, np.int64)
