@@ -7,6 +7,7 @@ from grpe_dgl import __version__
 from .datasets import datasets_command
 from .errors import Commands
 from .evaluate import evaluate_command
+from .import_official import import_command
 from .info import info_command
 from .preprocess import preprocess_command
 from .preprocess_csv import csv_command
@@ -27,6 +28,7 @@ for command in (
     recipes_command,
     train_command,
     evaluate_command,
+    import_command,
 ):
     main.add_command(command)
 preprocess_command.add_command(csv_command)
