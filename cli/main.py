@@ -7,8 +7,10 @@ from grpe_dgl import __version__
 from .datasets import datasets_command
 from .errors import Commands
 from .evaluate import evaluate_command
+from .fingerprint import fingerprint_command
 from .import_official import import_command
 from .info import info_command
+from .predict import predict_command
 from .preprocess import preprocess_command
 from .preprocess_csv import csv_command
 from .recipes import recipes_command
@@ -28,6 +30,8 @@ for command in (
     recipes_command,
     train_command,
     evaluate_command,
+    predict_command,
+    fingerprint_command,
     import_command,
 ):
     main.add_command(command)

@@ -9,9 +9,10 @@ os.environ.setdefault("DGLBACKEND", "pytorch")
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from grpe_dgl.inference import load as load
     from grpe_dgl.official import import_official as import_official
 
-_MODULE_OF = {"import_official": "grpe_dgl.official"}
+_MODULE_OF = {"import_official": "grpe_dgl.official", "load": "grpe_dgl.inference"}
 
 
 def __getattr__(name: str) -> Any:
