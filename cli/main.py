@@ -7,6 +7,7 @@ from grpe_dgl import __version__
 from .datasets import datasets_command
 from .errors import Commands
 from .evaluate import evaluate_command
+from .export import export_command
 from .fingerprint import fingerprint_command
 from .import_official import import_command
 from .info import info_command
@@ -33,6 +34,7 @@ for command in (
     predict_command,
     fingerprint_command,
     import_command,
+    export_command,
 ):
     main.add_command(command)
 preprocess_command.add_command(csv_command)
