@@ -19,14 +19,17 @@ CLUSTER_EDGE_TYPES, CLUSTER_VOCABULARY = 1, (7,)
 
 def zinc(batch_size: int) -> dgl.DGLGraph:
     """Return the pair graph of the first `batch_size` molecules of ZINC-12k's validation split."""
+    return _pairs(zinc_graphs(batch_size), ZINC_EDGE_TYPES)
+
+
+def zinc_graphs(count: int) -> list[dgl.DGLGraph]:
+    """Return the first `count` molecules of ZINC-12k's validation split."""
     if (SHARED / "dgl").is_dir():
         data = dgl.data.ZINCDataset(mode="valid", raw_dir=str(SHARED / "dgl"))
-        graphs = [data[index][0] for index in range(batch_size)]
-    else:
-        rng = np.random.default_rng(0)
-        sizes = rng.normal(23.2, 4.5, batch_size).round().clip(9, 37).astype(int)
-        graphs = [_molecule(int(n), ZINC_EDGE_TYPES, ZINC_VOCABULARY, rng) for n in sizes]
-    return _pairs(graphs, ZINC_EDGE_TYPES)
+        return [data[index][0] for index in range(count)]
+    rng = np.random.default_rng(0)
+    sizes = rng.normal(23.2, 4.5, count).round().clip(9, 37).astype(int)
+    return [_molecule(int(n), ZINC_EDGE_TYPES, ZINC_VOCABULARY, rng) for n in sizes]
 
 
 def molhiv(batch_size: int) -> dgl.DGLGraph:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from grpe_dgl.training.run import Watch
 
 
+BARS = "▁▂▃▄▅▆▇█"
 EXIT_CODES: dict[int | None, int] = {None: 0, signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 
 
@@ -88,6 +89,8 @@ def conduct(
                 sys.exit(EXIT_CODES[stop.signal])
             finished.append((planned, results))
             say(_result_line(results))
+            if group.writes:
+                say(_curve(planned.folder, results["metric"]))
         if group.writes:
             summary = summarise(finished, recipe)
             write_summary(summary, out)
@@ -124,6 +127,20 @@ def _result_line(results: dict[str, Any]) -> str:
         f"done after {results['epochs']} epochs, {results['seconds']:,.0f} s; best epoch {results['best_epoch']}: "
         f"{metric.name} {splits}"
     )
+
+
+def _curve(folder: Path, metric: str) -> str:
+    """Return the validation metric by epoch as a row of bars, low to high, and where the picture is."""
+    import csv
+
+    from grpe_dgl.training.metrics import METRICS
+
+    with (folder / "metrics.csv").open(newline="", encoding="utf-8") as file:
+        values = [float(row[f"valid_{metric}"]) for row in csv.DictReader(file) if row[f"valid_{metric}"]]
+    low, high = min(values), max(values)
+    bars = "".join(BARS[round((value - low) / (high - low or 1) * (len(BARS) - 1))] for value in values[-60:])
+    text = METRICS[metric].text
+    return f"valid {metric} {text(values[0])} {bars} {text(values[-1])}  (drawn in {folder / 'curves.png'})"
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ import click
 from .progress import download_progress, progress
 
 if TYPE_CHECKING:
+    from grpe_dgl.data.catalogue import Entry, Request
     from grpe_dgl.data.manifest import Manifest
     from grpe_dgl.data.source import Source
 
@@ -139,7 +140,7 @@ def _command(name: str, title: str, can_generate: bool) -> click.Command:
         run(
             data / name,
             entry.settings(request),
-            lambda: entry.make(request),
+            lambda: _make(entry, request),
             workers=workers,
             strict=strict,
             force=force,
@@ -156,6 +157,17 @@ def _command(name: str, title: str, can_generate: bool) -> click.Command:
             click.Option(["--seed"], type=click.IntRange(min=0), help="Of the generated graphs.  [default: 0]"),
         ]
     return command
+
+
+def _make(entry: "Entry", request: "Request") -> "Source":
+    from grpe_dgl.errors import InputError
+
+    try:
+        return entry.make(request)
+    except InputError as error:
+        if not entry.can_generate or request.generate:
+            raise
+        raise InputError(f"{error}\n--generate draws graphs by the published procedure, without a network.") from None
 
 
 class _Counts(click.ParamType):

@@ -90,13 +90,13 @@ def _fill_graph(n, src, dst, limit, undirected, distances):  # type: ignore[no-u
     # component and the search can stop as soon as the component is complete. A directed search must run to its end.
     component, component_size = _components(n, indptr, indices, undirected)
     queue = np.empty(n, np.int64)
+    seen_from = np.full(n, -1, np.int64)  # the last i whose search came by; so nothing is cleared between searches
     for i in range(n):
         row = distances[i * n : (i + 1) * n]
         for j in range(n):
             row[j] = limit + 1 if undirected and component[j] == component[i] else UNREACHABLE
         to_find = component_size[component[i]] - 1
-        seen = np.zeros(n, np.bool_)
-        seen[i] = True
+        seen_from[i] = i
         row[i] = 0
         queue[0] = i
         head, tail, distance = 0, 1, 0
@@ -108,8 +108,8 @@ def _fill_graph(n, src, dst, limit, undirected, distances):  # type: ignore[no-u
                 head += 1
                 for e in range(indptr[node], indptr[node + 1]):
                     neighbour = indices[e]
-                    if not seen[neighbour]:
-                        seen[neighbour] = True
+                    if seen_from[neighbour] != i:
+                        seen_from[neighbour] = i
                         row[neighbour] = distance
                         queue[tail] = neighbour
                         tail += 1
@@ -134,6 +134,23 @@ def _in_neighbours(n, src, dst, undirected):  # type: ignore[no-untyped-def]
         if undirected:
             indices[cursor[src[e]]] = dst[e]
             cursor[src[e]] += 1
+    return _without_duplicates(n, indptr, indices)
+
+
+@compiled()
+def _without_duplicates(n, indptr, indices):  # type: ignore[no-untyped-def]
+    """Return the CSR with every neighbour once: graphs often give both directions of an edge."""
+    seen_from = np.full(n, -1, np.int64)
+    kept, first = 0, 0
+    for i in range(n):
+        last = indptr[i + 1]
+        for e in range(first, last):
+            if seen_from[indices[e]] != i:
+                seen_from[indices[e]] = i
+                indices[kept] = indices[e]
+                kept += 1
+        first = last
+        indptr[i + 1] = kept
     return indptr, indices
 
 

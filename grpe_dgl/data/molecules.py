@@ -13,6 +13,7 @@ from rdkit.rdBase import BlockLogs
 
 from grpe_dgl.data.graphs import Graphs, Skipped
 from grpe_dgl.data.molecule_columns import MoleculeColumns
+from grpe_dgl.data.structure_key import structure_keys
 
 MAX_NODES = 512
 """The largest molecule, in atoms, that is kept unless another limit is asked for."""
@@ -24,7 +25,7 @@ def graphs_of_smiles(
     *,
     first_row: int = 0,
     max_nodes: int = MAX_NODES,
-    molecule_key: bool = False,
+    structure_key: bool = False,
     scaffold_key: bool = False,
 ) -> Graphs:
     """Return the graphs of molecules, equal to those of ``ogb.utils.smiles2graph``; what has no graph is skipped.
@@ -41,9 +42,9 @@ def graphs_of_smiles(
         The row of the first of them.
     max_nodes
         The largest molecule that is kept, in atoms.
-    molecule_key, scaffold_key
-        Whether to tell equal molecules, and equal scaffolds, by a number each: column 0 and column 1 of `Graphs.key`,
-        0 where it was not asked for.
+    structure_key, scaffold_key
+        Whether to give each molecule a number that equal molecules share (see `grpe_dgl.data.structure_key`), and one
+        that tells its scaffold: column 0 and column 1 of `Graphs.key`, 0 where it was not asked for.
 
     Returns
     -------
@@ -51,7 +52,7 @@ def graphs_of_smiles(
         Of the G molecules that were not skipped; `node_feat` is (N, 9) uint8, `edge_type` is 0..59.
     """
     columns = MoleculeColumns()
-    kept, sizes, keys, skipped = [], [], [], []
+    kept, sizes, scaffolds, skipped = [], [], [], []
     with BlockLogs():  # RDKit writes to standard error of every molecule it cannot read; the reason is told instead
         for i, text in enumerate(smiles):
             molecule = Chem.MolFromSmiles(text)
@@ -66,26 +67,37 @@ def graphs_of_smiles(
                 continue
             kept.append(i)
             sizes.append((molecule.GetNumAtoms(), 2 * molecule.GetNumBonds()))
-            keys.append((_key(Chem.MolToSmiles(molecule)) if molecule_key else 0,
-                         _key(scaffold(molecule)) if scaffold_key else 0))  # fmt: skip
+            scaffolds.append(_key(scaffold(molecule)) if scaffold_key else 0)
     num_nodes, num_edges = np.array(sizes, np.int64).reshape(-1, 2).T
     src, dst, edge_type = columns.edges()
+    node_feat = columns.node_feat()
+    key = None
+    if structure_key or scaffold_key:
+        key = np.zeros((len(kept), 2), np.uint64)
+        key[:, 0] = structure_keys(num_nodes, num_edges, node_feat, src, dst) if structure_key else 0
+        key[:, 1] = scaffolds
     return Graphs(
         num_nodes=num_nodes,
         num_edges=num_edges,
-        node_feat=columns.node_feat(),
+        node_feat=node_feat,
         src=src,
         dst=dst,
         edge_type=edge_type,
         label=np.zeros((len(kept), 0), np.float32) if label is None else label[kept],
         skipped=tuple(skipped),
-        key=np.array(keys, np.uint64).reshape(-1, 2) if molecule_key or scaffold_key else None,
+        key=key,
     )
 
 
 def scaffold(molecule: Any) -> str:
     """Return the SMILES of a molecule's Murcko scaffold, chirality included, as OGB's splits have it."""
     return str(MurckoScaffold.MurckoScaffoldSmiles(mol=molecule, includeChirality=True))
+
+
+def canonical_key(smiles: str) -> int:
+    """Return a number that tells molecules apart by their canonical SMILES; 0 for what cannot be read."""
+    text = canonical(smiles)
+    return 0 if text is None else _key(text)
 
 
 def canonical(smiles: str) -> str | None:

@@ -60,8 +60,9 @@ def preprocess(
         raise InputError(f"{path} exists already; force=True replaces a dataset")
     with Staging(path) as staging:
         writer = StoreWriter(staging.folder, source)
+        packed = run_in_order(source.jobs, functools.partial(pack, layout=Layout.of(source)), workers)
         try:
-            for run in run_in_order(source.jobs, functools.partial(pack, layout=Layout.of(source)), workers):
+            for run in packed:
                 if strict and run.graphs.skipped:
                     first = run.graphs.skipped[0]
                     raise InputError(f"row {first.row}: {first.reason}")
@@ -76,6 +77,7 @@ def preprocess(
                 raise
             raise InputError(f"{path} cannot be written: {error.strerror}") from error
         finally:
+            packed.close()  # ends the workers now, not when an error's traceback is forgotten
             writer.close()
         staging.commit()
     return manifest

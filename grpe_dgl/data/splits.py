@@ -123,8 +123,8 @@ def index_split(index: Mapping[str, Indices], rows: Indices, num_rows: int) -> d
     return splits
 
 
-def count_shared(molecules: npt.NDArray[np.uint64], splits: Mapping[str, Indices]) -> int:
-    """Return how many different molecules occur in more than one split.
+def shared(molecules: npt.NDArray[np.uint64], splits: Mapping[str, Indices]) -> npt.NDArray[np.uint64]:
+    """Return the molecules that occur in more than one split, each once.
 
     Parameters
     ----------
@@ -134,4 +134,5 @@ def count_shared(molecules: npt.NDArray[np.uint64], splits: Mapping[str, Indices
         Graphs per split.
     """
     members = np.concatenate([np.unique(molecules[index]) for index in splits.values()])
-    return int((np.unique(members, return_counts=True)[1] > 1).sum())
+    found, count = np.unique(members, return_counts=True)
+    return found[count > 1]

@@ -69,6 +69,9 @@ class Store:
     def __len__(self) -> int:
         return self.manifest.num_graphs
 
+    def __reduce__(self) -> tuple[type["Store"], tuple[Path]]:
+        return type(self), (self.path.absolute(),)  # another process opens the files itself instead of getting a copy
+
     @property
     def num_bytes(self) -> int:
         """The size of all arrays on disk."""

@@ -8,15 +8,18 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
 _AHEAD = 3  # jobs per worker that may be started before the first of them is taken
 
 
-def run_in_order(jobs: Iterable[Callable[[], Any]], finish: Callable[[Any], Any], workers: int) -> Iterator[Any]:
+def run_in_order(
+    jobs: Iterable[Callable[[], Any]], finish: Callable[[Any], Any], workers: int
+) -> Generator[Any, None, None]:
     """Yield ``finish(job())`` for every job, in order.
 
     Parameters
@@ -35,21 +38,22 @@ def run_in_order(jobs: Iterable[Callable[[], Any]], finish: Callable[[Any], Any]
     context = multiprocessing.get_context("spawn")
     processes, connections = [], []
     try:
-        for _ in range(workers):
-            ours, theirs = context.Pipe()
-            process = context.Process(target=_serve, args=(theirs,), daemon=True)
-            with _interrupts_held():
+        with _signals_held():
+            for _ in range(workers):
+                ours, theirs = context.Pipe()
+                process = context.Process(target=_serve, args=(theirs,), daemon=True)
                 process.start()
-            theirs.close()
-            processes.append(process)
-            connections.append(ours)
-            ours.send(finish)
+                theirs.close()
+                processes.append(process)
+                connections.append(ours)
+        for connection in connections:
+            connection.send(finish)
         yield from _dispatch(iter(jobs), connections)
     finally:
         for connection in connections:
             connection.close()
         for process in processes:
-            process.terminate()
+            process.kill()  # a worker has nothing to put in order
         for process in processes:
             process.join()
 
@@ -106,10 +110,21 @@ def _serve(connection: Connection) -> None:
 
 
 @contextlib.contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back meanwhile; a process started here never gets it, so that only its parent answers."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+def _signals_held() -> Iterator[None]:
+    """Hold Ctrl-C and SIGTERM back meanwhile; a process started here never gets them: its parent answers for it."""
+    held = (signal.SIGINT, signal.SIGTERM)
+    came: list[int] = []
+    # Processes started by this thread inherit its mask. The mask alone would not keep a signal from another thread,
+    # such as one of a linear algebra library, whereupon Python runs the handler in the main thread all the same.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, held)
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():
+        handlers = {number: signal.signal(number, lambda number, frame: came.append(number)) for number in held}
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for missed in came:
+            signal.raise_signal(missed)

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.nn.encodings import Tables
-from grpe_dgl.ops import relative_attention
+from grpe_dgl.ops import DensePairs, relative_attention
 
 
 class GRPEAttention(nn.Module):
@@ -40,8 +40,8 @@ class GRPEAttention(nn.Module):
         self.query_key_value = nn.Linear(hidden_size, 3 * hidden_size)
         self.output = nn.Linear(hidden_size, hidden_size)
 
-    def forward(self, pairs: dgl.DGLGraph, x: Tensor, tables: Tables) -> Tensor:
-        """Attend over the pairs of `pairs`; x is (N, hidden_size), and so is the result."""
+    def forward(self, pairs: dgl.DGLGraph | DensePairs, x: Tensor, tables: Tables) -> Tensor:
+        """Attend over the pairs of `pairs`; x is (N, hidden_size), padded (B, N, hidden_size), and so is the result."""
         q, k, v = self.query_key_value(x).unflatten(-1, (3, self.num_heads, -1)).unbind(-3)  # (N, H, D) each
         z = relative_attention(
             pairs,

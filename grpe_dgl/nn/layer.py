@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from grpe_dgl.nn.attention import GRPEAttention
 from grpe_dgl.nn.encodings import Tables
+from grpe_dgl.ops import DensePairs
 
 
 class GRPELayer(nn.Module):
@@ -58,7 +59,10 @@ class GRPELayer(nn.Module):
         self.ffn = nn.Sequential(nn.Linear(hidden_size, ffn_size), nn.GELU(), nn.Linear(ffn_size, hidden_size))
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, pairs: dgl.DGLGraph, x: Tensor, tables: Tables) -> Tensor:
-        """Return the block's output, (N, hidden_size), for x of that shape and the tables of `RelationEncodings`."""
+    def forward(self, pairs: dgl.DGLGraph | DensePairs, x: Tensor, tables: Tables) -> Tensor:
+        """Return the block's output, of the shape of x, for x (N, hidden_size) and the tables of `RelationEncodings`.
+
+        With `DensePairs` in place of a pair graph, x is a padded batch, (B, N, hidden_size).
+        """
         x = x + self.dropout(self.attention(pairs, self.attention_norm(x), tables))
         return x + self.dropout(self.ffn(self.ffn_norm(x)))

@@ -11,6 +11,7 @@ from grpe_dgl.errors import InputError
 from grpe_dgl.nn.encodings import RelationEncodings
 from grpe_dgl.nn.layer import GRPELayer
 from grpe_dgl.nn.nodes import NodeColumns, NodeVectors
+from grpe_dgl.ops import DensePairs
 from grpe_dgl.presets import PRESETS
 
 LEVELS = ("graph", "node")
@@ -150,8 +151,8 @@ class GRPE(nn.Module):
             x = x + torch.empty_like(x).uniform_(-self.input_noise, self.input_noise)
         return torch.where(virtual.unsqueeze(-1), self.virtual_node.to(x.dtype), x)
 
-    def encode_embedded(self, pairs: dgl.DGLGraph, x: Tensor) -> list[Tensor]:
-        """Return x after every layer, for embedded nodes x (N, hidden_size)."""
+    def encode_embedded(self, pairs: dgl.DGLGraph | DensePairs, x: Tensor) -> list[Tensor]:
+        """Return x after every layer, for embedded nodes x: (N, hidden_size), with `DensePairs` (B, N, hidden_size)."""
         tables = [encodings() for encodings in self.encodings]
         hidden = []
         for index, layer in enumerate(self.layers):

@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import pickle
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -72,10 +73,13 @@ def import_file(path: str | Path, *, num_heads: int, dataset: str) -> tuple[Chec
 def _state_dict(path: Path) -> Mapping[str, Any]:
     accepted = "accepted: a state dict of the authors' model, saved by torch"
     try:
-        with path.open("rb") as file:
-            content = torch.load(file, map_location="cpu", weights_only=True)
+        file = path.open("rb")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    try:
+        with file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch's, about files that are refused in the next moment
+            content = torch.load(file, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         reason = str(error).split("\n")[0][:200]
         raise InputError(f"{path} holds more than tensors and is not loaded ({reason}); {accepted}") from None

@@ -2,6 +2,7 @@
 
 import pickle
 import struct
+import warnings
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,7 @@ NOT_TORCH = (
     AttributeError,
     EOFError,
     LookupError,
+    OSError,
     RuntimeError,
     TypeError,
     ValueError,
@@ -91,10 +93,13 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     path = Path(path)
     accepted = "accepted: a checkpoint written by grpe-dgl"
     try:
-        with path.open("rb") as file:
-            content = torch.load(file, map_location="cpu", weights_only=True)
+        file = path.open("rb")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    try:
+        with file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch's, about files that are refused in the next moment
+            content = torch.load(file, map_location="cpu", weights_only=True)
     except NOT_TORCH:
         found = "a file that is cut short or damaged" if _is_zip(path) else "another kind of file"
         raise InputError(f"{path} is not a checkpoint: found {found}; {accepted}") from None

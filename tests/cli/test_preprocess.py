@@ -117,6 +117,10 @@ def test_no_network(run, monkeypatch):
     )
     assert not Path("data").exists()
 
+    result = run("preprocess", "cluster", "--raw-dir", "raw")
+    assert result.exit_code == 1
+    assert result.stderr.endswith("\n--generate draws graphs by the published procedure, without a network.\n")
+
 
 def test_an_archive_that_was_put_there(run):
     Path("raw").mkdir()

@@ -32,7 +32,7 @@ def assert_equal_pairs(got, expected, codes=("relation",)):
         assert torch.equal(got.edata[code], expected.edata[code])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     max_distance=st.integers(1, 12),

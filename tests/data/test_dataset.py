@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -59,3 +61,11 @@ def test_a_split_that_is_not_there(tmp_path):
 def test_wrong_max_distance(regression, max_distance):
     with pytest.raises(InputError, match=f"max_distance is {max_distance}; accepted: 1..252"):
         grpe_dgl.data.load(regression, max_distance=max_distance)
+
+
+def test_another_process_gets_the_path_not_the_arrays(regression):
+    data = grpe_dgl.data.load(regression, max_distance=7)
+    message = pickle.dumps(data.train)
+    assert len(message) < 2000
+    copy = pickle.loads(message)
+    assert torch.equal(copy[3][1], data.train[3][1]) and copy.dataset.relations == data.relations

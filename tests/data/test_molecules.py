@@ -6,7 +6,7 @@ import pytest
 
 from grpe_dgl.data import ogb_import  # noqa: F401 (before ogb, which would ask the network)
 from grpe_dgl.data.molecule_columns import ATOM_COLUMNS, BOND_COLUMNS, NUM_BOND_TYPES, bond_columns, bond_types
-from grpe_dgl.data.molecules import canonical, graphs_of_smiles
+from grpe_dgl.data.molecules import canonical, canonical_key, graphs_of_smiles
 from tests.data.real_molecules import csv_smiles, molhiv_smiles
 
 # Elements, charges, radicals, chirality, stereo, dative and quadruple bonds, fragments, dummies, hydrogens.
@@ -111,14 +111,28 @@ def test_nothing_but_skipped_rows():
 
 
 def test_keys_tell_molecules_and_scaffolds_apart():
-    key = graphs_of_smiles(["OCC", "CCO", "CCc1ccccc1", "c1ccccc1"], molecule_key=True, scaffold_key=True).key
+    key = graphs_of_smiles(["OCC", "CCO", "CCc1ccccc1", "c1ccccc1"], structure_key=True, scaffold_key=True).key
     assert key is not None and key.dtype == np.uint64
     assert key[0, 0] == key[1, 0] and len(set(key[:, 0])) == 3
     assert key[0, 1] == key[1, 1] != key[2, 1] == key[3, 1]
 
 
+def test_structure_keys_do_not_depend_on_how_a_molecule_is_written(shared):
+    from rdkit import Chem
+
+    smiles = csv_smiles(shared, "esol")[::3] + csv_smiles(shared, "lipo")[::15]
+    molecules = [Chem.MolFromSmiles(text) for text in smiles]
+    other = [Chem.MolToSmiles(molecule, doRandom=True) for molecule in molecules]
+    kekule = [Chem.MolToSmiles(molecule, kekuleSmiles=True) for molecule in molecules]
+    keys = [graphs_of_smiles(texts, structure_key=True).key[:, 0] for texts in (smiles, other, kekule)]
+    np.testing.assert_array_equal(keys[0], keys[1])
+    np.testing.assert_array_equal(keys[0], keys[2])
+    assert len(set(keys[0])) > 0.95 * len({Chem.MolToSmiles(molecule) for molecule in molecules})
+
+
 def test_canonical():
     assert canonical("OCC") == "CCO"
+    assert canonical_key("OCC") == canonical_key("CCO") != canonical_key("C") != canonical_key("C(") == 0
     assert canonical("C(") is None
 
 

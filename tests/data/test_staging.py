@@ -78,7 +78,7 @@ while True:
 def test_killed_at_any_moment_leaves_a_whole_dataset_or_none(tmp_path):
     moments = random.Random(0)
     whole = 0
-    for _ in range(12):
+    for _ in range(8):
         process = subprocess.Popen(
             [sys.executable, "-c", REPLACE, str(tmp_path / "data")], cwd=ROOT, stdout=subprocess.PIPE
         )
@@ -91,7 +91,7 @@ def test_killed_at_any_moment_leaves_a_whole_dataset_or_none(tmp_path):
             store.verify()
             assert (store.node_feat == store.manifest.settings["version"] % 7).all(), "a mixture of two datasets"
             whole += 1
-    assert whole >= 8
+    assert whole >= 5
     preprocess(source(2, version=1), tmp_path / "data", force=True)
     assert names(tmp_path) == ["data"]
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from grpe_dgl.data import splits
 from grpe_dgl.data.graphs import Graphs
 from grpe_dgl.data.molecule_columns import ATOM_COLUMNS, NUM_BOND_TYPES
-from grpe_dgl.data.molecules import MAX_NODES, graphs_of_smiles, with_lines
+from grpe_dgl.data.molecules import MAX_NODES, canonical_key, graphs_of_smiles, with_lines
 from grpe_dgl.data.source import Job, Source
 from grpe_dgl.data.table import Table
 from grpe_dgl.data.targets import TargetScan, labels_of
@@ -129,7 +129,7 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
         keys.append(graphs.key)
 
     def divide(rows: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.int64]]:
-        molecules, scaffolds = np.concatenate(keys).T
+        structures, scaffolds = np.concatenate(keys).T
         if request.split == "random":
             result = splits.random_split(len(rows), request.fractions, request.seed)
         elif request.split == "scaffold":
@@ -138,7 +138,7 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
             result = splits.index_split(index, rows, num_rows)
         if not len(result["train"]):
             raise InputError(f"{request.file}: the split {request.split!r} of {len(rows)} graphs leaves none for train")
-        if shared := splits.count_shared(molecules, result):
+        if shared := _count_shared(table, smiles, structures, rows, result):
             notes.append(f"{shared:,} molecules occur in more than one split (same canonical SMILES)")
         return result
 
@@ -182,9 +182,30 @@ def _convert(
     scaffold_key: bool,
 ) -> Graphs:
     graphs = graphs_of_smiles(
-        smiles, label, first_row=first_row, max_nodes=max_nodes, molecule_key=True, scaffold_key=scaffold_key
+        smiles, label, first_row=first_row, max_nodes=max_nodes, structure_key=True, scaffold_key=scaffold_key
     )
     return with_lines(graphs, lines, first_row)
+
+
+def _count_shared(
+    table: Table,
+    place: int,
+    structures: npt.NDArray[np.uint64],
+    rows: npt.NDArray[np.int64],
+    result: Mapping[str, npt.NDArray[np.int64]],
+) -> int:
+    """Return how many molecules occur in more than one split; only those whose structures do are looked at closely."""
+    suspects = np.isin(structures, splits.shared(structures, result))
+    if not suspects.any():
+        return 0
+    key_of = functools.lru_cache(maxsize=1 << 16)(canonical_key)
+    molecules = np.zeros(len(rows), np.uint64)
+    graph, graphs = 0, np.flatnonzero(suspects)
+    for row, (_, cells) in enumerate(table.rows()):
+        if graph < len(graphs) and row == rows[graphs[graph]]:
+            molecules[graphs[graph]] = key_of(cells[place])
+            graph += 1
+    return len(splits.shared(molecules, {name: index[suspects[index]] for name, index in result.items()}))
 
 
 def _split_code(cell: str, where: str) -> int:

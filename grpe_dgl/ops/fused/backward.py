@@ -4,11 +4,10 @@ import numpy as np
 
 from grpe_dgl.compilation import compiled
 from grpe_dgl.ops.fused.exponential import exp
-from grpe_dgl.ops.fused.forward import KEYS, QUERIES
-from grpe_dgl.ops.fused.lanes import LANES, add, fma, load, mul, splat, stay_apart, store, sub
+from grpe_dgl.ops.fused.lanes import LANES, add, fma, load, mul, number_at, splat, stay_apart, store, sub
 from grpe_dgl.ops.fused.layout import add_to_rows, clear, even, gather, scatter, table_in_lanes, take_rows
-from grpe_dgl.ops.fused.products import ROWS, dot_rows, mix_rows, spread_rows
-from grpe_dgl.ops.fused.random_keep import keep, row_key
+from grpe_dgl.ops.fused.products import KEYS, QUERIES, ROWS, dot_rows, mix_rows, spread_rows
+from grpe_dgl.ops.fused.random_keep import keep_rows
 from grpe_dgl.parallel import fork
 
 
@@ -70,6 +69,7 @@ def _backward_share(thread, arguments):  # type: ignore[no-untyped-def]
     softmax = np.empty(3 * QUERIES * LANES, dtype)  # of every query: maximum, one over the sum, grad_z . z
     scores = np.empty(ROWS * KEYS * LANES, dtype)
     weights = np.empty(ROWS * KEYS * LANES, dtype)
+    stays = np.ones(ROWS * KEYS * LANES, dtype)
 
     for p in range(shares[thread], shares[thread + 1]):
         graph, first_query, last_query, partial = pieces[p, 0], pieces[p, 1], pieces[p, 2], pieces[p, 3]
@@ -131,13 +131,16 @@ def _backward_share(thread, arguments):  # type: ignore[no-untyped-def]
                     for i in range(0, count, ROWS):
                         dot_rows(queries, i * width, keys, left * width, even(tile), width, scores, 0, KEYS)
                         dot_rows(grad_outputs, i * width, values, left * width, even(tile), width, weights, 0, KEYS)
+                        if dropout > 0:
+                            counter = left * num_heads + group * LANES
+                            keep_rows(seed, first + top + i, counter, num_heads, dropout, tile, stays)
                         _weigh(
                             (n, top + i, left, tile, i, num_used),
                             pairs[graph],
                             relation,
                             (query_lookup, key_lookup, value_lookup),
                             neighbour,
-                            (dropout, seed, first + top + i, num_heads, group),
+                            stays,
                             softmax,
                             (scores, weights),
                             (mass, grad_query_lookup, grad_key_lookup),
@@ -202,35 +205,29 @@ def _prepare(count, rows, width, first, groups, group, statistics, outputs, grad
 
 
 @compiled(inner=True)
-def _weigh(where, first_pair, relation, lookups, neighbour, random, softmax, blocks, sums):  # type: ignore[no-untyped-def]
+def _weigh(where, first_pair, relation, lookups, neighbour, stays, softmax, blocks, sums):  # type: ignore[no-untyped-def]
     """Turn four rows of q . k and grad_z . v into the gradients of scores, and the weights after dropout."""
     stay_apart()
     n, query, left, tile, i, num_used = where
     query_lookup, key_lookup, value_lookup = lookups
     mass, grad_query_lookup, grad_key_lookup = sums
     scores, weights = blocks
-    dropout, seed, node, num_heads, group = random
     dtype = scores.dtype
-    threshold, kept = np.int64(dropout * 4294967296.0), dtype.type(1.0 / (1.0 - dropout))
     for a in range(ROWS):
         pair = first_pair + min(query + a, n - 1) * n + left
         own = (i + a) * num_used
-        key = row_key(seed, node + a)
         m, share = load(softmax, 3 * (i + a)), load(softmax, 3 * (i + a) + 1)
         total = load(softmax, 3 * (i + a) + 2)
         for j in range(tile):
-            r = relation[pair + j]
+            r = number_at(relation, pair + j)
             at = a * KEYS + j
             other = (left + j) * num_used + r
             s = add(load(scores, at), add(load(query_lookup, own + r), load(key_lookup, other)))
             p = mul(exp(sub(s, m)), share)
             grad = add(load(weights, at), load(value_lookup, own + r))
-            w = p
-            if threshold > 0:
-                stays = keep(key, (left + j) * num_heads + group * LANES, threshold, kept)
-                w = mul(p, stays)
-                grad = mul(grad, stays)
-            grad = mul(p, sub(grad, total))
+            stay = load(stays, at)
+            w = mul(p, stay)
+            grad = mul(p, sub(mul(grad, stay), total))
             store(weights, at, w)
             store(scores, at, grad)
             store(mass, own + r, add(load(mass, own + r), w))

@@ -4,15 +4,11 @@ import numpy as np
 
 from grpe_dgl.compilation import compiled
 from grpe_dgl.ops.fused.exponential import exp
-from grpe_dgl.ops.fused.lanes import LANES, add, div, load, maximum, mul, splat, stay_apart, store, sub
+from grpe_dgl.ops.fused.lanes import LANES, add, div, load, maximum, mul, number_at, splat, stay_apart, store, sub
 from grpe_dgl.ops.fused.layout import clear, even, gather, scatter, table_in_lanes, take_rows
-from grpe_dgl.ops.fused.products import ROWS, dot_rows, mix_rows
-from grpe_dgl.ops.fused.random_keep import keep, row_key
+from grpe_dgl.ops.fused.products import KEYS, QUERIES, ROWS, dot_rows, mix_rows
+from grpe_dgl.ops.fused.random_keep import keep_rows
 from grpe_dgl.parallel import fork
-
-# Queries and keys worked on together, so that what one block of rows reads is still in the cache for the next.
-QUERIES = 64
-KEYS = 64
 
 
 @compiled()
@@ -57,6 +53,7 @@ def _forward_share(thread, arguments):  # type: ignore[no-untyped-def]
     sums = np.empty(QUERIES * row, dtype)
     softmax = np.empty(2 * QUERIES * LANES, dtype)  # maximum and sum of every query
     scores = np.empty(ROWS * KEYS * LANES, dtype)
+    stays = np.ones(ROWS * KEYS * LANES, dtype)
 
     for p in range(shares[thread], shares[thread + 1]):
         graph, first_query, last_query = pieces[p, 0], pieces[p, 1], pieces[p, 2]
@@ -106,13 +103,16 @@ def _forward_share(thread, arguments):  # type: ignore[no-untyped-def]
                     tile = min(KEYS, n - left)
                     for i in range(0, count, ROWS):
                         dot_rows(queries, i * width, keys, left * width, even(tile), width, scores, 0, KEYS)
+                        if dropout > 0:
+                            counter = left * num_heads + group * LANES
+                            keep_rows(seed, first + top + i, counter, num_heads, dropout, tile, stays)
                         _weigh(
                             (n, top + i, left, tile, i, num_used, width),
                             pairs[graph],
                             relation,
                             query_lookup,
                             key_lookup,
-                            (dropout, seed, first + top + i, num_heads, group),
+                            stays,
                             scores,
                             mass,
                             sums,
@@ -127,12 +127,10 @@ def _forward_share(thread, arguments):  # type: ignore[no-untyped-def]
 
 
 @compiled(inner=True)
-def _weigh(where, first_pair, relation, query_lookup, key_lookup, random, scores, mass, sums, softmax):  # type: ignore[no-untyped-def]
+def _weigh(where, first_pair, relation, query_lookup, key_lookup, stays, scores, mass, sums, softmax):  # type: ignore[no-untyped-def]
     """Turn four rows of q . k into weights, relative to the largest score so far, and add up their sums and mass."""
     stay_apart()
     n, query, left, tile, i, num_used, width = where
-    dropout, seed, node, num_heads, group = random
-    dtype = scores.dtype
     # A row past the last query repeats it, for the sake of its relations; nothing reads the result.
     r0 = first_pair + query * n + left
     r1 = first_pair + min(query + 1, n - 1) * n + left
@@ -145,7 +143,12 @@ def _weigh(where, first_pair, relation, query_lookup, key_lookup, random, scores
     m0, m1, m2, m3 = old0, old1, old2, old3
     for j in range(tile):
         key = (left + j) * num_used
-        a0, a1, a2, a3 = relation[r0 + j], relation[r1 + j], relation[r2 + j], relation[r3 + j]
+        a0, a1, a2, a3 = (
+            number_at(relation, r0 + j),
+            number_at(relation, r1 + j),
+            number_at(relation, r2 + j),
+            number_at(relation, r3 + j),
+        )
         s0 = add(load(scores, j), add(load(query_lookup, l0 + a0), load(key_lookup, key + a0)))
         s1 = add(load(scores, KEYS + j), add(load(query_lookup, l1 + a1), load(key_lookup, key + a1)))
         s2 = add(load(scores, 2 * KEYS + j), add(load(query_lookup, l2 + a2), load(key_lookup, key + a2)))
@@ -164,22 +167,20 @@ def _weigh(where, first_pair, relation, query_lookup, key_lookup, random, scores
 
     t0, t1 = load(softmax, 2 * i + 1), load(softmax, 2 * i + 3)
     t2, t3 = load(softmax, 2 * i + 5), load(softmax, 2 * i + 7)
-    threshold, kept = np.int64(dropout * 4294967296.0), dtype.type(1.0 / (1.0 - dropout))
-    key0, key1 = row_key(seed, node), row_key(seed, node + 1)
-    key2, key3 = row_key(seed, node + 2), row_key(seed, node + 3)
     for j in range(tile):
-        a0, a1, a2, a3 = relation[r0 + j], relation[r1 + j], relation[r2 + j], relation[r3 + j]
+        a0, a1, a2, a3 = (
+            number_at(relation, r0 + j),
+            number_at(relation, r1 + j),
+            number_at(relation, r2 + j),
+            number_at(relation, r3 + j),
+        )
         w0 = exp(sub(load(scores, j), m0))
         w1 = exp(sub(load(scores, KEYS + j), m1))
         w2 = exp(sub(load(scores, 2 * KEYS + j), m2))
         w3 = exp(sub(load(scores, 3 * KEYS + j), m3))
         t0, t1, t2, t3 = add(t0, w0), add(t1, w1), add(t2, w2), add(t3, w3)
-        if threshold > 0:
-            counter = (left + j) * num_heads + group * LANES
-            w0 = mul(w0, keep(key0, counter, threshold, kept))
-            w1 = mul(w1, keep(key1, counter, threshold, kept))
-            w2 = mul(w2, keep(key2, counter, threshold, kept))
-            w3 = mul(w3, keep(key3, counter, threshold, kept))
+        w0, w1 = mul(w0, load(stays, j)), mul(w1, load(stays, KEYS + j))
+        w2, w3 = mul(w2, load(stays, 2 * KEYS + j)), mul(w3, load(stays, 3 * KEYS + j))
         store(mass, l0 + a0, add(load(mass, l0 + a0), w0))
         store(mass, l1 + a1, add(load(mass, l1 + a1), w1))
         store(mass, l2 + a2, add(load(mass, l2 + a2), w2))

@@ -93,6 +93,17 @@ def store(typing: Any, array: Any, index: Any, value: Any) -> Any:
 
 
 @intrinsic
+def number_at(typing: Any, array: Any, index: Any) -> Any:
+    """Return array[index] of an array of integers; unlike there, a negative index is not looked for."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        return builder.sext(builder.load(builder.gep(data, [arguments[1]])), ir.IntType(64))
+
+    return types.int64(array, types.int64), codegen
+
+
+@intrinsic
 def splat(typing: Any, scalar: Any) -> Any:
     """Return the vector with `scalar` in every lane."""
 

@@ -7,7 +7,8 @@ and an odd head size's extra column are zeros.
 import numpy as np
 
 from grpe_dgl.compilation import compiled
-from grpe_dgl.ops.fused.lanes import LANES, load, splat, stay_apart, store
+from grpe_dgl.ops.fused.lanes import LANES, add, load, splat, stay_apart, store
+from grpe_dgl.ops.fused.transposition import copy_transposed
 
 
 @compiled(inner=True)
@@ -39,10 +40,14 @@ def gather(source, strides, first, rows, shape, group, factor, rows_out, out):  
     for i in range(rows):
         start = (first + i) * strides[0] + group * LANES * strides[1]
         at = i * width * LANES
-        for lane in range(lanes):
-            base = start + lane * strides[1]
-            for d in range(head_size):
-                out[at + d * LANES + lane] = source[base + d] * factor
+        if lanes == LANES and head_size >= LANES:
+            for d in range(0, head_size, LANES):
+                d = min(d, head_size - LANES)  # the last block may overlap the one before
+                copy_transposed(source, start + d, strides[1], out, at + d * LANES, LANES, factor)
+        else:
+            for lane in range(lanes):
+                for d in range(head_size):
+                    out[at + d * LANES + lane] = source[start + lane * strides[1] + d] * factor
     clear(out, rows * width, rows_out * width)
 
 
@@ -56,10 +61,14 @@ def scatter(rows_in, rows, shape, group, first, factor, out):  # type: ignore[no
     for i in range(rows):
         start = ((first + i) * num_heads + group * LANES) * head_size
         at = i * width * LANES
-        for lane in range(lanes):
-            base = start + lane * head_size
-            for d in range(head_size):
-                out[base + d] = rows_in[at + d * LANES + lane] * factor
+        if lanes == LANES and head_size >= LANES:
+            for d in range(0, head_size, LANES):
+                d = min(d, head_size - LANES)
+                copy_transposed(rows_in, at + d * LANES, LANES, out, start + d, head_size, factor)
+        else:
+            for lane in range(lanes):
+                for d in range(head_size):
+                    out[start + lane * head_size + d] = rows_in[at + d * LANES + lane] * factor
 
 
 @compiled(inner=True)
@@ -94,6 +103,6 @@ def add_to_rows(rows_in, used, width, first_row, table):  # type: ignore[no-unty
     """Add what `take_rows` would have taken back to where it came from."""
     stay_apart()
     for index in range(len(used)):
-        at, start = index * width * LANES, (first_row + used[index]) * width * LANES
-        for x in range(width * LANES):
-            table[start + x] += rows_in[at + x]
+        at, start = index * width, (first_row + used[index]) * width
+        for d in range(width):
+            store(table, start + d, add(load(table, start + d), load(rows_in, at + d)))

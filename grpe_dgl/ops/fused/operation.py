@@ -17,6 +17,7 @@ from grpe_dgl.ops.fused.plan import Plan, plan_of
 from grpe_dgl.parallel import run
 
 Array = npt.NDArray[Any]
+WORK_PER_THREAD = 2048  # pairs, of eight heads: less than that takes no longer than waking a thread
 
 
 def fused_attention(
@@ -34,7 +35,8 @@ def fused_attention(
     """Return z of `grpe_dgl.ops.relative_attention`, shape (N, H, D); the arguments are its own."""
     tables = [query_table, key_table, value_table]
     num_relations = next((len(table) for table in tables if table is not None), None)
-    plan = plan_of(pairs, torch.get_num_threads(), num_relations)
+    work = pairs.num_edges() * -(-q.shape[1] // LANES)
+    plan = plan_of(pairs, min(torch.get_num_threads(), 1 + work // WORK_PER_THREAD), num_relations)
     seed = int(torch.randint(2**62, ())) if dropout else 0
     return _FusedAttention.apply(q, k, v, *tables, plan, key_term == "self", dropout, seed)
 

@@ -8,7 +8,10 @@ is the block of four rows, B the other side; widths and the other side's rows co
 from grpe_dgl.compilation import compiled
 from grpe_dgl.ops.fused.lanes import fma, load, splat, stay_apart, store
 
-ROWS = 4
+ROWS = 4  # queries in one block
+# Queries and keys worked on together, so that what one block of rows reads is still in the cache for the next.
+QUERIES = 64
+KEYS = 64
 
 
 @compiled(inner=True)

@@ -8,7 +8,8 @@ from numba.core import types
 from numba.core.extending import intrinsic
 
 from grpe_dgl.compilation import compiled
-from grpe_dgl.ops.fused.lanes import LANES, Lanes, constant, spread
+from grpe_dgl.ops.fused.lanes import LANES, Lanes, constant, spread, stay_apart, store
+from grpe_dgl.ops.fused.products import KEYS, ROWS
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -23,6 +24,20 @@ def row_key(seed, query):  # type: ignore[no-untyped-def]
     x = (x ^ (x >> SHIFT_30)) * MIX_1
     x = (x ^ (x >> SHIFT_27)) * MIX_2
     return x ^ (x >> SHIFT_31)
+
+
+@compiled(inner=True)
+def keep_rows(seed, query, first_counter, step, dropout, columns, out):  # type: ignore[no-untyped-def]
+    """Fill four rows of `columns` vectors with what the weights of queries query..query+3 are to be multiplied by.
+
+    The counters of a row's keys are `step` apart. Rows of `out` are `KEYS` apart.
+    """
+    stay_apart()
+    threshold, scale = np.int64(dropout * 4294967296.0), out.dtype.type(1.0 / (1.0 - dropout))
+    for row in range(ROWS):
+        key = row_key(seed, query + row)
+        for j in range(columns):
+            store(out, row * KEYS + j, keep(key, first_counter + j * step, threshold, scale))
 
 
 @intrinsic

@@ -91,6 +91,14 @@ def test_split_column(tmp_path):
     ]
 
 
+def test_only_equal_molecules_count_as_shared(tmp_path):
+    """Stereoisomers look alike at first and are told apart; two ways to write one molecule are not."""
+    rows = ["C[C@H](N)O,train", "X,train", "C[C@@H](N)O,test", "OCC,test", "CCO,train", "CCO,valid", "F/C=C/F,train"]
+    file = table(tmp_path, "smiles,set,y\n" + "".join(f"{row},1.5\n" for row in [*rows, "F/C=C\\F,valid"]))
+    request = CSVRequest(file=file, targets=("y",), split_column="set", split="column", task="regression")
+    assert runs(request)[3] == ["1 molecules occur in more than one split (same canonical SMILES)"]
+
+
 def test_index_files(tmp_path):
     file = table(tmp_path, SIMPLE)
     (tmp_path / "train").write_text("3\n0\n")

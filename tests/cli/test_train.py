@@ -1,0 +1,199 @@
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from click.testing import CliRunner
+
+from grpe_dgl.training.checkpoint import load_checkpoint
+from grpe_dgl_cli.main import main
+from tests.training.tiny import recipe, write_dataset
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with data/tiny (regression), data/nodes (multiclass), tiny.yaml and any.yaml."""
+    folder = tmp_path_factory.mktemp("train")
+    write_dataset(folder / "data" / "tiny", "regression")
+    write_dataset(folder / "data" / "nodes", "multiclass")
+    (folder / "tiny.yaml").write_text(recipe().to_yaml())
+    (folder / "any.yaml").write_text(recipe(dataset=None).to_yaml())
+    return folder
+
+
+def grpe(folder, *words, code=0):
+    os.chdir(folder)
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.fixture(autouse=True)
+def back_home():
+    home = os.getcwd()
+    yield
+    os.chdir(home)
+
+
+def test_train_then_evaluate(folder):
+    output = grpe(folder, "train", "tiny.yaml", "--out", "runs/first")
+    assert "epoch   3  loss" in output and "best model in runs/first/best.ckpt" in output
+    results = json.loads((folder / "runs/first/results.json").read_text())
+    output = grpe(folder, "evaluate", "runs/first/best.ckpt", "--json", "--metric", "mae", "--metric", "rmse")
+    measured = json.loads(output)
+    assert measured["mae"] == pytest.approx(results["splits"]["test"], rel=1e-5) and measured["rmse"] > measured["mae"]
+    assert "tiny train (20 graphs): mae" in grpe(folder, "evaluate", "runs/first/best.ckpt", "--split", "train")
+
+
+def test_runs_and_options_land_in_the_recipe(folder):
+    output = grpe(folder, "train", "any.yaml", "--dataset", "tiny", "--runs", 2, "--seed", 5, "--epochs", 2,
+                  "--set", "model.layers=1", "--out", "runs/two")  # fmt: skip
+    for seed in (5, 6):
+        saved = load_checkpoint(folder / f"runs/two/seed-{seed}/best.ckpt")
+        assert saved.recipe.training.seed == seed and saved.recipe.training.epochs == 2
+        assert saved.recipe.model.layers == 1 and saved.recipe.dataset == "tiny"
+    assert "| runs | valid mae | test mae | paper |" in output
+    summary = json.loads((folder / "runs/two/summary.json").read_text())
+    values = summary["rows"][0]["splits"]["test"]["values"]
+    assert summary["rows"][0]["splits"]["test"]["mean"] == pytest.approx(sum(values) / 2)
+    assert "±" in (folder / "runs/two/table.md").read_text()
+
+
+def test_variants_make_a_table_beside_the_papers_numbers(folder):
+    settings = recipe().to_dict()
+    paper = {"table": "t", "metric": "test MAE", "value": "0.1"}
+    settings["variants"] = {
+        "near": {"overrides": {"model.max_distance": 1}, "paper": paper},
+        "plain": {"overrides": {"model.edge_attention": False, "training.epochs": 2}},
+    }
+    (folder / "variants.yaml").write_text(json.dumps(settings))
+    grpe(folder, "train", "variants.yaml", "--out", "runs/variants")
+    table = (folder / "runs/variants/table.md").read_text().splitlines()
+    assert table[0] == "| variant | runs | valid mae | test mae | paper |"
+    assert table[2].startswith("| near | 1 |") and table[2].endswith("| 0.1 (test MAE) |")
+    assert table[3].startswith("| plain | 1 |")
+    assert load_checkpoint(folder / "runs/variants/near/seed-0/best.ckpt").recipe.model.max_distance == 1
+
+
+def test_existing_folder_and_resume(folder):
+    grpe(folder, "train", "tiny.yaml", "--out", "runs/again")
+    output = grpe(folder, "train", "tiny.yaml", "--out", "runs/again", code=1)
+    assert "runs/again exists already; --resume goes on with it" in output
+    assert "done after 3 epochs" in grpe(folder, "train", "tiny.yaml", "--out", "runs/again", "--resume")
+    output = grpe(folder, "train", "tiny.yaml", "--out", "runs/again", "--resume", "--epochs", 9, code=1)
+    assert "training.epochs is 3 there, 9 was asked for" in output
+
+
+def test_max_time_saves_and_says_how_to_go_on(folder, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["grpe", "train", "tiny.yaml", "--out", "runs/short", "--max-time", "0.001s"])
+    output = grpe(folder, *sys.argv[1:])
+    assert "the time is up; everything is saved in runs/short" in output
+    assert "grpe train tiny.yaml --out runs/short --max-time 0.001s --resume" in output
+    assert "done after 3 epochs" in grpe(folder, "train", "tiny.yaml", "--out", "runs/short", "--resume")
+
+
+@pytest.mark.parametrize(
+    "words, code, message",
+    [
+        (["train"], 2, "Missing argument 'RECIPE'"),
+        (["train", "zink"], 1, "'zink' is not a shipped recipe (did you mean zinc?)"),
+        (["train", "no.yaml"], 1, "no.yaml: there is no such file"),
+        (["train", "any.yaml"], 2, "fits any dataset: say which with --dataset NAME"),
+        (["train", "any.yaml", "--dataset", "nope"], 1, "data holds nodes, tiny"),
+        (["train", "tiny.yaml", "--dataset", "nodes"], 2, "is for the dataset tiny; --set dataset=nodes changes that"),
+        (["train", "molhiv"], 2, "grpe finetune --from pcqm4m.ckpt molhiv"),
+        (["train", "zinc"], 1, "`grpe preprocess zinc --data data` downloads and makes it"),
+        (["train", "cluster"], 1, "grpe preprocess cluster --generate"),
+        (["train", "tiny.yaml", "--set", "model.layer=4"], 1, "did you mean model.layers?"),
+        (["train", "tiny.yaml", "--set", "training.loss=bce"], 1, "training.loss is 'bce', but the dataset's task is"),
+        (["train", "tiny.yaml", "--precision", "fp8"], 1, "training.precision is 'fp8'"),
+        (["train", "tiny.yaml", "--max-time", "2"], 2, "a time with its unit, such as 90s, 45m, 2h or 1h30m"),
+        (["train", "tiny.yaml", "--device", "tpu3"], 2, "--device tpu3: accepted: auto, cpu, cuda"),
+        (["train", "tiny.yaml", "--device", "cuda"], 1, "torch finds no CUDA device here"),
+        (["train", "tiny.yaml", "--out", "tiny.yaml"], 1, "tiny.yaml exists and is not a folder"),
+        (["train", "tiny.yaml", "--out", "/proc/run"], 1, "/proc/run cannot be written to"),
+        (["evaluate", "tiny.yaml"], 1, "tiny.yaml is not a checkpoint"),
+        (["evaluate", "no.ckpt"], 1, "no.ckpt cannot be read: No such file"),
+    ],
+)
+def test_mistakes(folder, words, code, message):
+    if torch.cuda.is_available() and "cuda" in words:
+        pytest.skip("this machine has CUDA")
+    assert message in grpe(folder, *words, code=code)
+
+
+def test_evaluate_mistakes(folder):
+    grpe(folder, "train", "tiny.yaml", "--out", "runs/judged", "--epochs", 2)
+    checkpoint = "runs/judged/best.ckpt"
+    assert "accepted for regression: mae, rmse" in grpe(folder, "evaluate", checkpoint, "--metric", "ap", code=2)
+    assert "it has train, valid, test" in grpe(folder, "evaluate", checkpoint, "--split", "dev", code=1)
+    output = grpe(folder, "evaluate", checkpoint, "--dataset", "nodes", code=1)
+    assert "the task's level is 'graph' for the model, 'node' there" in output
+    output = grpe(folder, "evaluate", checkpoint, "--submission", "sub", code=1)
+    assert "there is no submission for the split test of tiny" in output
+
+
+def spawn(folder, *words):
+    return subprocess.Popen(
+        [sys.executable, "-m", "grpe_dgl", *words],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+LONG = ("--epochs", "40", "--set", "training.warmup_epochs=1")
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(folder):
+    child = spawn(folder, "train", "tiny.yaml", "--out", "runs/long", *LONG)
+    assert child.communicate(timeout=300) and child.returncode == 0
+    return load_checkpoint(folder / "runs/long/last.ckpt").weights
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_and_resumed(folder, uninterrupted):
+    random.seed(0)
+    for attempt in range(3):
+        child = spawn(folder, "train", "tiny.yaml", "--out", "runs/killed", *LONG, *(["--resume"] if attempt else []))
+        _wait_for(folder / "runs/killed/last.ckpt", child)
+        time.sleep(random.uniform(0, 1.5))
+        child.kill()
+        child.communicate()
+    child = spawn(folder, "train", "tiny.yaml", "--out", "runs/killed", *LONG, "--resume")
+    child.communicate(timeout=300)
+    assert child.returncode == 0
+    resumed = load_checkpoint(folder / "runs/killed/last.ckpt").weights
+    assert all(torch.equal(resumed[name], uninterrupted[name]) for name in uninterrupted)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_save_and_say_how_to_go_on(folder, uninterrupted, number, code):
+    out = f"runs/signal-{code}"
+    child = spawn(folder, "train", "tiny.yaml", "--out", out, *LONG)
+    _wait_for(folder / out / "last.ckpt", child)
+    child.send_signal(number)
+    _, errors = child.communicate(timeout=120)
+    assert child.returncode == code
+    assert "interrupted; everything is saved" in errors and "--resume" in errors and "Traceback" not in errors
+    child = spawn(folder, "train", "tiny.yaml", "--out", out, *LONG, "--resume")
+    child.communicate(timeout=300)
+    resumed = load_checkpoint(folder / out / "last.ckpt").weights
+    assert all(torch.equal(resumed[name], uninterrupted[name]) for name in uninterrupted)
+
+
+def _wait_for(path, child):
+    """Wait until a file is there; the child must still be running then."""
+    for _ in range(1200):
+        if path.exists() or child.poll() is not None:
+            break
+        time.sleep(0.05)
+    assert child.poll() is None, child.communicate()

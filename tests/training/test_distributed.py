@@ -1,0 +1,80 @@
+"""Two processes of half the batch are one of the whole: really run, with gloo."""
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import grpe_dgl.data
+from grpe_dgl.training.checkpoint import load_checkpoint
+from grpe_dgl.training.run import run
+from tests.training.tiny import recipe, write_dataset
+
+QUIET = {"model__dropout": 0.0, "model__attention_dropout": 0.0, "model__input_noise": 0.0}
+PROGRAM = """
+import sys
+import torch
+import grpe_dgl.data
+from pathlib import Path
+from grpe_dgl.recipe import load_recipe
+from grpe_dgl.training.distributed import processes
+from grpe_dgl.training.run import run
+torch.set_num_threads(1)
+with processes(torch.device("cpu")) as group:
+    assert group.world_size == 2
+    run(load_recipe(sys.argv[1]), grpe_dgl.data.load(sys.argv[2]), Path(sys.argv[3]), processes=group)
+"""
+
+
+def two_processes(program, *arguments):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2"}
+    children = [
+        subprocess.Popen(
+            [sys.executable, *program, *map(str, arguments)],
+            env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    outputs = [child.communicate(timeout=300) for child in children]
+    for child, (_, errors) in zip(children, outputs, strict=True):
+        assert child.returncode == 0, errors
+    return outputs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["regression", "binary", "multiclass"])
+def test_two_processes_equal_one(kind, tmp_path):
+    path = write_dataset(tmp_path / "data", kind, count=27)  # 19 to train on: the last batch is uneven
+    loss = {"training__loss": "weighted_cross_entropy"} if kind == "multiclass" else {}
+    settings = recipe(**QUIET, **loss)
+    one = run(settings, grpe_dgl.data.load(path), tmp_path / "one")
+    (tmp_path / "recipe.yaml").write_text(settings.to_yaml())
+    two_processes(["-c", PROGRAM], tmp_path / "recipe.yaml", path, tmp_path / "two")
+    saved = [load_checkpoint(tmp_path / name / "last.ckpt") for name in ("one", "two")]
+    for name, tensor in saved[0].weights.items():
+        torch.testing.assert_close(saved[1].weights[name], tensor, rtol=1e-4, atol=1e-5)
+    losses = [[row["train_loss"] for row in checkpoint.training["history"]] for checkpoint in saved]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4)
+    metrics = [[row[f"valid_{one['metric']}"] for row in checkpoint.training["history"]] for checkpoint in saved]
+    assert metrics[1] == pytest.approx(metrics[0], rel=1e-4)
+    assert len(saved[1].training["random"]) == 2
+
+
+@pytest.mark.slow
+def test_the_command_trains_in_two_processes(tmp_path):
+    path = write_dataset(tmp_path / "data", "regression")
+    (tmp_path / "recipe.yaml").write_text(recipe().to_yaml())
+    outputs = two_processes(
+        ["-m", "grpe_dgl", "train"], tmp_path / "recipe.yaml", "--set", f"dataset={path}", "--out", tmp_path / "run"
+    )
+    assert "epoch   3" in outputs[0][0] and outputs[1][0] == ""  # one process speaks
+    assert load_checkpoint(tmp_path / "run" / "best.ckpt").recipe.training.batch_size == 4

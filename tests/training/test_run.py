@@ -1,0 +1,181 @@
+import csv
+import json
+import math
+
+import pytest
+import torch
+
+import grpe_dgl.data
+from grpe_dgl.errors import InputError
+from grpe_dgl.training.checkpoint import load_checkpoint
+from grpe_dgl.training.evaluation import predict_split
+from grpe_dgl.training.interruption import Stopped, StopRequest
+from grpe_dgl.training.loop import DivergedError
+from grpe_dgl.training.run import Watch, run
+from tests.training.tiny import recipe, write_dataset
+
+
+@pytest.fixture(scope="module", params=["regression", "binary", "multiclass"])
+def data(request, tmp_path_factory):
+    return grpe_dgl.data.load(write_dataset(tmp_path_factory.mktemp("data") / "tiny", request.param))
+
+
+@pytest.fixture(scope="module")
+def regression(tmp_path_factory):
+    return grpe_dgl.data.load(write_dataset(tmp_path_factory.mktemp("data") / "tiny", "regression"))
+
+
+def rows_of(folder):
+    return list(csv.DictReader((folder / "metrics.csv").read_text().splitlines()))
+
+
+def weights(folder, file="last.ckpt"):
+    return load_checkpoint(folder / file).weights
+
+
+def assert_equal_weights(a, b):
+    assert a.keys() == b.keys()
+    assert all(torch.equal(a[name], b[name]) for name in a)
+
+
+class Stop(StopRequest):
+    """Asks to stop after so many updates."""
+
+    def __init__(self, updates):
+        super().__init__()
+        self.left = updates
+
+    @property
+    def asked(self):
+        self.left -= 1
+        return self.left == 0
+
+
+def test_folder_holds_everything(data, tmp_path):
+    results = run(recipe(), data, tmp_path / "run")
+    names = {"recipe.yaml", "metrics.csv", "best.ckpt", "last.ckpt", "results.json", "curves.png"}
+    assert {path.name for path in (tmp_path / "run").iterdir()} == names
+    rows = rows_of(tmp_path / "run")
+    assert [row["epoch"] for row in rows] == ["1", "2", "3"] and [row["updates"] for row in rows] == ["5", "10", "15"]
+    assert json.loads((tmp_path / "run" / "results.json").read_text()) == results
+    assert results["epochs"] == 3 and results["metric"] == data.task.metric
+    assert set(results["splits"]) == {"valid", "test"} and all(map(math.isfinite, results["splits"].values()))
+
+
+def test_same_seed_same_numbers(data, tmp_path):
+    for name in ("a", "b"):
+        run(recipe(), data, tmp_path / name)
+    assert_equal_weights(weights(tmp_path / "a"), weights(tmp_path / "b"))
+    run(recipe(training__seed=1), data, tmp_path / "c")
+    assert not torch.equal(weights(tmp_path / "a")["virtual_node"], weights(tmp_path / "c")["virtual_node"])
+
+
+@pytest.mark.parametrize("updates", [1, 5, 7, 10, 14])
+def test_stopped_and_resumed_equals_uninterrupted(regression, tmp_path, updates):
+    whole = run(recipe(), regression, tmp_path / "whole")
+    with pytest.raises(Stopped):
+        run(recipe(), regression, tmp_path / "parts", stop=Stop(updates))
+    assert load_checkpoint(tmp_path / "parts" / "last.ckpt").training["update"] == updates
+    torch.manual_seed(12345)  # whatever the next process's random state is
+    parts = run(recipe(), regression, tmp_path / "parts")
+    for file in ("last.ckpt", "best.ckpt"):
+        assert_equal_weights(weights(tmp_path / "whole", file), weights(tmp_path / "parts", file))
+    assert parts["splits"] == whole["splits"]
+    losses = [[row["train_loss"] for row in rows_of(tmp_path / name)] for name in ("whole", "parts")]
+    assert losses[0] == losses[1]
+
+
+def test_a_finished_run_is_only_read(regression, tmp_path):
+    first = run(recipe(), regression, tmp_path)
+    before = (tmp_path / "last.ckpt").stat().st_mtime_ns
+    assert run(recipe(), regression, tmp_path) == first
+    assert (tmp_path / "last.ckpt").stat().st_mtime_ns == before
+
+
+def test_another_recipe_cannot_resume(regression, tmp_path):
+    with pytest.raises(Stopped):
+        run(recipe(), regression, tmp_path, stop=Stop(2))
+    with pytest.raises(InputError, match="training.learning_rate is 0.01 there, 0.02 was asked for"):
+        run(recipe(training__learning_rate=0.02), regression, tmp_path)
+
+
+def test_best_model_is_the_one_with_the_best_validation_metric(regression, tmp_path):
+    run(recipe(training__epochs=6), regression, tmp_path)
+    rows = rows_of(tmp_path)
+    best = min(range(6), key=lambda epoch: float(rows[epoch]["valid_mae"]))
+    saved = load_checkpoint(tmp_path / "best.ckpt")
+    assert saved.metrics["epoch"] == best + 1 and saved.training is None
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert results["splits"]["valid"] == pytest.approx(float(rows[best]["valid_mae"]), rel=1e-6)
+
+
+def test_early_stopping(regression, tmp_path):
+    # with a learning rate of nearly nothing the first epoch stays the best, or nearly so
+    results = run(
+        recipe(training__epochs=30, training__early_stopping=2, training__learning_rate=0.5), regression, tmp_path
+    )
+    assert results["epochs"] == results["best_epoch"] + 2 < 30
+
+
+def test_evaluate_every(regression, tmp_path):
+    run(recipe(training__epochs=4, training__evaluate_every=3), regression, tmp_path)
+    measured = [row["valid_mae"] != "" for row in rows_of(tmp_path)]
+    assert measured == [False, False, True, True]  # the last epoch always
+
+
+def test_predictions_are_in_the_targets_unit(regression, tmp_path):
+    """Labels are 100 to 260: only in that unit can the error on what it was trained on be a few."""
+    run(recipe(training__epochs=40, model__dropout=0.0, model__input_noise=0.0), regression, tmp_path)
+    saved = load_checkpoint(tmp_path / "last.ckpt")
+    predictions = predict_split(saved.model(), regression.train, saved.description, batch_size=7)
+    labels = regression.train.labels()
+    assert labels.std() > 15 and (predictions - labels).abs().mean() < 5
+
+
+def test_a_loss_that_is_not_a_number_stops_and_keeps_the_last_checkpoint(regression, tmp_path):
+    seen = []
+
+    def poison(update, updates, loss, rate):
+        if update == 7:
+            model = seen[0]
+            with torch.no_grad():
+                model.virtual_node.fill_(float("nan"))
+
+    def start(model):
+        seen.append(model)
+        return {}
+
+    with pytest.raises(DivergedError, match=r"the loss is nan at update 7; .* dataset indices \[(\d+, ){3}\d+\]"):
+        run(recipe(), regression, tmp_path, start=start, watch=Watch(step=poison))
+    saved = load_checkpoint(tmp_path / "last.ckpt")
+    assert saved.training["update"] == 5
+    assert all(torch.isfinite(tensor).all() for tensor in saved.weights.values())
+
+
+def test_bf16_trains(data, tmp_path):
+    results = run(recipe(training__precision="bf16"), data, tmp_path)
+    assert all(map(math.isfinite, results["splits"].values()))
+
+
+@pytest.mark.parametrize("backend", ["dgl", "dense", "fused"])
+def test_every_backend_gives_the_same_losses(regression, tmp_path, backend):
+    quiet = recipe(model__dropout=0.0, model__attention_dropout=0.0, model__input_noise=0.0)
+    losses = []
+    run(quiet, regression, tmp_path, backend=backend, watch=Watch(step=lambda u, n, loss, rate: losses.append(loss)))
+    reference = []
+    watch = Watch(step=lambda u, n, loss, rate: reference.append(loss))
+    run(quiet, regression, tmp_path / "auto", watch=watch)
+    assert losses == pytest.approx(reference, rel=1e-3)
+
+
+def test_overfits_a_tiny_set(tmp_path):
+    data = grpe_dgl.data.load(write_dataset(tmp_path / "data", "multiclass", count=20))
+    losses = []
+    run(
+        recipe(training__epochs=60, training__batch_size=12, model__dropout=0.0, model__attention_dropout=0.0,
+               model__input_noise=0.0, model__hidden_size=32),
+        data,
+        tmp_path / "run",
+        watch=Watch(epoch=lambda row, is_best: losses.append(row["train_loss"])),
+    )  # fmt: skip
+    assert losses[0] > 0.8 and losses[-1] < 0.1
