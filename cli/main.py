@@ -8,6 +8,7 @@ from .datasets import datasets_command
 from .errors import Commands
 from .evaluate import evaluate_command
 from .export import export_command
+from .finetune import finetune_command
 from .fingerprint import fingerprint_command
 from .import_official import import_command
 from .info import info_command
@@ -30,6 +31,7 @@ for command in (
     info_command,
     recipes_command,
     train_command,
+    finetune_command,
     evaluate_command,
     predict_command,
     fingerprint_command,
