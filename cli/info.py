@@ -1,10 +1,12 @@
-"""``grpe info``: what a dataset says of itself, and whether it is whole."""
+"""``grpe info``: what a dataset or a checkpoint says of itself, and whether a dataset is whole."""
 
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from .info_checkpoint import describe_checkpoint
 
 if TYPE_CHECKING:
     from grpe_dgl.data.store import Store
@@ -13,9 +15,14 @@ if TYPE_CHECKING:
 @click.command("info")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--verify", is_flag=True, help="Read everything and compare it with the hashes of the manifest.")
-@click.option("--json", "as_json", is_flag=True, help="Print the manifest as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def info_command(path: Path, verify: bool, as_json: bool) -> None:
-    """Describe the dataset in the folder PATH."""
+    """Describe PATH: a dataset's folder, or a checkpoint."""
+    if path.is_file():
+        if verify:
+            raise click.UsageError("--verify goes with a dataset's folder")
+        describe_checkpoint(path, as_json=as_json)
+        return
     from grpe_dgl.data.store import Store
 
     store = Store(path)

@@ -77,7 +77,7 @@ def train_command(
     if chosen.start_from is not None:
         raise click.UsageError(
             f"the recipe {recipe} starts from a model that {chosen.start_from} trained:\n"
-            f"  grpe finetune --from {chosen.start_from}.ckpt {recipe}"
+            f"  grpe finetune --from {chosen.start_from.removesuffix('.ckpt')}.ckpt {recipe}"
         )
     if chosen.dataset is None and dataset is None:
         raise click.UsageError(f"the recipe {recipe} fits any dataset: say which with --dataset NAME")

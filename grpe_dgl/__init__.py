@@ -1,8 +1,24 @@
 """Graph transformers with relative positional encoding (GRPE) on DGL."""
 
 import os
+from typing import TYPE_CHECKING, Any
 
 # Set before anything imports dgl: without it DGL prints a notice and writes a file into the user's home.
 os.environ.setdefault("DGLBACKEND", "pytorch")
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from grpe_dgl.inference import load as load
+    from grpe_dgl.official import import_official as import_official
+
+_MODULE_OF = {"import_official": "grpe_dgl.official", "load": "grpe_dgl.inference"}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what needs torch when it is first asked for, so that importing the package stays light."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_MODULE_OF[name]), name)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from grpe_dgl.compilation import compiled
-from grpe_dgl.data.store import Store
+from grpe_dgl.data.in_memory import GraphArrays
 from grpe_dgl.errors import InputError
 from grpe_dgl.relations import Relations
 
@@ -34,7 +34,7 @@ class Batch(NamedTuple):
 
 
 def assemble(
-    store: Store,
+    store: GraphArrays,
     index: npt.NDArray[np.int64],
     relations: Relations,
     *,
@@ -112,7 +112,7 @@ def assemble(
     return Batch(pairs, torch.from_numpy(_labels(store, index, node_start, num_real)), torch.from_numpy(index))
 
 
-def labels_of(store: Store, raw: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+def labels_of(store: GraphArrays, raw: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
     """Turn stored labels into float32 with NaN for missing, or for multiclass into int64 with -1."""
     kind = store.manifest.task.kind
     if kind == "multiclass":
@@ -140,7 +140,7 @@ def _code(code: str, relation: npt.NDArray[np.int32], relations: Relations) -> n
 
 
 def _node_data(
-    store: Store, node_start: npt.NDArray[np.int64], num_real: npt.NDArray[np.int64], extra: int
+    store: GraphArrays, node_start: npt.NDArray[np.int64], num_real: npt.NDArray[np.int64], extra: int
 ) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.bool_]]:
     """Return the features, with zeros for virtual nodes, and which nodes are virtual."""
     rows = int(num_real.sum()) + extra * len(num_real)
@@ -152,7 +152,7 @@ def _node_data(
 
 
 def _labels(
-    store: Store, index: npt.NDArray[np.int64], node_start: npt.NDArray[np.int64], num_real: npt.NDArray[np.int64]
+    store: GraphArrays, index: npt.NDArray[np.int64], node_start: npt.NDArray[np.int64], num_real: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.generic]:
     if store.manifest.task.level == "graph":
         return labels_of(store, store.label[index])

@@ -24,6 +24,11 @@ NUM_BOND_TYPES = int(np.prod(BOND_COLUMNS))
 """60: every combination of the bond columns is a type of its own."""
 
 
+def ogb_features() -> dict[str, list[Any]]:
+    """Return OGB's own lists of the values of every atom and bond column, by OGB's names."""
+    return dict(_OGB.allowable_features)
+
+
 def bond_types(columns: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
     """Return the one type, 0..59, of each bond: the bond columns (..., 3) read as a mixed-radix number, shape (...)."""
     kind, stereo, conjugated = np.moveaxis(columns.astype(np.int64), -1, 0)

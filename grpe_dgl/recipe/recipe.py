@@ -46,7 +46,7 @@ class Recipe:
     dataset: str | None = None
     """The dataset's name; None: any that fits, given with ``--dataset``."""
     start_from: str | None = None
-    """The recipe whose trained model this one fine-tunes; None starts from nothing."""
+    """The recipe whose trained model this one fine-tunes, or in a run that did so the checkpoint; None starts anew."""
     model: ModelRecipe
     training: TrainingRecipe
     paper: Paper | None = None

@@ -96,6 +96,8 @@ class TrainingRecipe:
     """Epochs between evaluations; the last epoch is always evaluated."""
     early_stopping: int | None = None
     """End after this many epochs without a better validation metric; None never does."""
+    freeze_encoder: bool = False
+    """Train the head alone; for fine-tuning."""
     seed: int = 0
     runs: int = 1
     """How many seeds are trained: seed, seed + 1, ..."""

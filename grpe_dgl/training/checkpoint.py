@@ -1,6 +1,7 @@
 """A checkpoint: one file with the model, its recipe, what it knows of its data and all that resuming needs."""
 
 import pickle
+import struct
 import warnings
 import zipfile
 from dataclasses import dataclass, field
@@ -19,6 +20,20 @@ from grpe_dgl.whole_file import whole_file
 
 FORMAT = "grpe-dgl checkpoint"
 FORMAT_VERSION = 1
+# What torch.load raises for bytes that it did not write: its unpickler trips over them in whatever way they ask for.
+NOT_TORCH = (
+    pickle.UnpicklingError,
+    zipfile.BadZipFile,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,16 +100,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         with file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch's, about files that are refused in the next moment
             content = torch.load(file, map_location="cpu", weights_only=True)
-    except (
-        pickle.UnpicklingError,
-        zipfile.BadZipFile,
-        RuntimeError,
-        OSError,
-        EOFError,
-        ValueError,
-        KeyError,
-        TypeError,
-    ):
+    except NOT_TORCH:
         found = "a file that is cut short or damaged" if _is_zip(path) else "another kind of file"
         raise InputError(f"{path} is not a checkpoint: found {found}; {accepted}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:

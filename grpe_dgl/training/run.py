@@ -17,6 +17,7 @@ from grpe_dgl.errors import InputError
 from grpe_dgl.nn import GRPE
 from grpe_dgl.recipe import Recipe
 from grpe_dgl.recipe.build import build_model
+from grpe_dgl.training.carry import freeze_encoder
 from grpe_dgl.training.checkpoint import Checkpoint, load_checkpoint
 from grpe_dgl.training.curves import draw_curves
 from grpe_dgl.training.distributed import SINGLE, Processes
@@ -97,6 +98,8 @@ def run(
         backend=backend,
     )
     provenance = {} if start is None else start(model)
+    if training.freeze_encoder:
+        freeze_encoder(model)
     model.to(processes.device)
     state = State(model, make_optimizer(model, training))
     seed_everything(training.seed, processes)

@@ -16,7 +16,20 @@ def test_help_names_the_command():
 
 
 @pytest.mark.parametrize(
-    "command", [["preprocess"], ["preprocess", "zinc"], ["preprocess", "cluster"], ["preprocess", "csv"], ["datasets"]]
+    "command",
+    [
+        ["preprocess"],
+        ["preprocess", "zinc"],
+        ["preprocess", "cluster"],
+        ["preprocess", "csv"],
+        ["datasets"],
+        ["predict"],
+        ["fingerprint"],
+        ["finetune"],
+        ["import"],
+        ["export"],
+        ["info"],
+    ],
 )
 def test_help_of_commands(command):
     result = CliRunner().invoke(main, [*command, "--help"])

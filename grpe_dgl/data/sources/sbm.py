@@ -20,7 +20,7 @@ _URLS = {
 }
 _FILES = {"pattern": "SBM_PATTERN_{}.bin", "cluster": "CLUSTER_{}.bin"}
 _VOCABULARY = {"pattern": 3, "cluster": 7}
-_CLASSES = {"pattern": ("host", "pattern"), "cluster": tuple(f"community {r}" for r in range(6))}
+CLASSES = {"pattern": ("host", "pattern"), "cluster": tuple(f"community {r}" for r in range(6))}
 _RUN = 100  # graphs generated at a time
 
 
@@ -74,7 +74,7 @@ def _source(
     return Source(
         name=name,
         origin=origin,
-        task=Task(level="node", kind="multiclass", targets=(name,), classes=_CLASSES[name], metric="weighted_accuracy"),
+        task=Task(level="node", kind="multiclass", targets=(name,), classes=CLASSES[name], metric="weighted_accuracy"),
         node_vocabulary=(_VOCABULARY[name],),
         node_features=None,
         num_edge_types=1,

@@ -1,0 +1,22 @@
+"""Where a command writes: refuse to overwrite, and say early what cannot be written."""
+
+import os
+from pathlib import Path
+
+import click
+
+
+def check_output(path: Path, *, force: bool, suffixes: tuple[str, ...] = ()) -> None:
+    """Raise unless a file can appear at `path`, before any work is done for it."""
+    from grpe_dgl.errors import InputError
+
+    if suffixes and not path.name.lower().endswith(suffixes):
+        raise click.UsageError(f"--out {path}: accepted: a name that ends in {', '.join(suffixes)}")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; accepted: the name of a file")
+    if path.exists() and not force:
+        raise InputError(f"{path} exists already; --force overwrites it")
+    if not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written: there is no folder {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"{path} cannot be written: the folder {path.parent} is not writable")

@@ -1,0 +1,105 @@
+"""Predict molecules with an exported model; needs numpy, rdkit and onnxruntime, and nothing of grpe-dgl.
+
+    python onnx_predict.py model/ CCO c1ccccc1
+
+`model/` is what `grpe export CKPT --out model/` wrote. Prints CSV with the columns of `grpe predict`.
+"""
+
+import argparse
+import csv
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from rdkit import Chem, RDLogger
+
+
+def place(values, value):
+    """Return where a value is listed; the last place is for those that are not."""
+    return values.index(value) if value in values else len(values) - 1
+
+
+def atoms(molecule, columns):
+    """Return the atom columns, shape (n, 9)."""
+    rows = []
+    for atom in molecule.GetAtoms():
+        found = (
+            atom.GetAtomicNum(),
+            str(atom.GetChiralTag()),
+            atom.GetTotalDegree(),
+            atom.GetFormalCharge(),
+            atom.GetTotalNumHs(),
+            atom.GetNumRadicalElectrons(),
+            str(atom.GetHybridization()),
+            atom.GetIsAromatic(),
+            atom.IsInRing(),
+        )
+        rows.append([place(column["values"], value) for column, value in zip(columns, found, strict=True)])
+    return np.array(rows, np.int64)
+
+
+def relations(molecule, codes, columns):
+    """Return the relation of every pair, the virtual node first: shape (n + 1, n + 1)."""
+    n = molecule.GetNumAtoms()
+    own, most = codes["num_edge_types"], codes["max_distance"]
+    distance = Chem.GetDistanceMatrix(molecule).astype(np.int64)  # 10^8 where there is no path
+    inner = np.where(distance > most, codes["far"], own + distance)
+    inner[distance > n] = codes["unreachable"]
+    kinds, stereos, conjugations = (column["values"] for column in columns)
+    for bond in molecule.GetBonds():
+        kind, stereo = place(kinds, str(bond.GetBondType())), stereos.index(str(bond.GetStereo()))
+        conjugated = conjugations.index(bond.GetIsConjugated())
+        code = (kind * len(stereos) + stereo) * len(conjugations) + conjugated
+        i, j = bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()
+        inner[i, j] = inner[j, i] = code
+    relation = np.full((n + 1, n + 1), codes["virtual"], np.int64)
+    relation[1:, 1:] = inner
+    np.fill_diagonal(relation, codes["self"])
+    return relation
+
+
+def predict(session, model, molecules):
+    """Return the predictions for RDKit molecules, shape (molecules, outputs)."""
+    vocabulary = model["vocabulary"]
+    most = 1 + max(molecule.GetNumAtoms() for molecule in molecules)
+    nodes = np.zeros((len(molecules), most, len(vocabulary["atom_columns"])), np.int64)
+    relation = np.zeros((len(molecules), most, most), np.int64)
+    mask = np.zeros((len(molecules), most), bool)
+    for i, molecule in enumerate(molecules):
+        n = molecule.GetNumAtoms() + 1
+        nodes[i, 1:n] = atoms(molecule, vocabulary["atom_columns"])
+        relation[i, :n, :n] = relations(molecule, model["relations"], vocabulary["bond_columns"])
+        mask[i, :n] = True
+    return session.run(["prediction"], {"nodes": nodes, "relation": relation, "mask": mask})[0]
+
+
+def main():
+    """Predict the molecules of the command line, 64 at a time."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", type=Path, help="folder with model.json and model.onnx")
+    parser.add_argument("smiles", nargs="+")
+    options = parser.parse_args()
+    model = json.loads((options.model / "model.json").read_text())
+    if "onnx" not in model["files"] or model["vocabulary"]["name"] != "ogb" or model["task"]["level"] != "graph":
+        sys.exit("this example takes models of whole molecules, exported as ONNX")
+    session = onnxruntime.InferenceSession(options.model / model["files"]["onnx"])
+    RDLogger.DisableLog("rdApp.*")
+    columns = model["outputs"][0]["columns"]
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(["smiles", *columns, "error"])
+    for first in range(0, len(options.smiles), 64):
+        texts = options.smiles[first : first + 64]
+        molecules = [Chem.MolFromSmiles(text) for text in texts]
+        read = [molecule for molecule in molecules if molecule is not None and molecule.GetNumAtoms()]
+        numbers = iter(predict(session, model, read) if read else [])
+        for text, molecule in zip(texts, molecules, strict=True):
+            if molecule is None or not molecule.GetNumAtoms():
+                writer.writerow([text, *[""] * len(columns), "cannot be read"])
+            else:
+                writer.writerow([text, *(f"{x:.7g}" for x in next(numbers).tolist()), ""])
+
+
+if __name__ == "__main__":
+    main()

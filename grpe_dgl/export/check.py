@@ -1,0 +1,96 @@
+"""Whether an exported model says what ours says."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grpe_dgl.data.assembly import Batch, assemble
+from grpe_dgl.data.description import Description
+from grpe_dgl.data.graphs import Graphs
+from grpe_dgl.data.in_memory import InMemory
+from grpe_dgl.data.packing import Layout, pack
+from grpe_dgl.data.source import Task
+from grpe_dgl.errors import InputError
+from grpe_dgl.export.module import padded
+from grpe_dgl.inference import Predictor
+
+TOLERANCE = 1e-4
+BATCHES = ([1], [2, 7, 13], [40, 3], [5, 1, 21, 9, 17])  # nodes of each graph
+Run = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+def require_equal(run: Run, predictor: Predictor, *, what: str) -> float:
+    """Run an exported model and ours on random graphs of several sizes; return the largest difference found.
+
+    Parameters
+    ----------
+    run
+        The exported model: nodes, relation, mask to predictions.
+    predictor
+        Ours, by whatever backend it has.
+    what
+        Names the exported model in the error that a relative difference over 1e-4 raises.
+    """
+    worst = 0.0
+    for batch in random_batches(predictor):
+        ours = torch.from_numpy(predictor.outputs(batch))
+        nodes, relation, mask = padded(batch.pairs)
+        theirs = run(nodes, relation, mask)
+        if predictor.description.task.level == "node":
+            theirs = theirs[:, 1:][mask[:, 1:]]
+        if theirs.shape != ours.shape:
+            raise InputError(f"{what} gives shape {tuple(theirs.shape)}, ours {tuple(ours.shape)}; it is not written")
+        difference = float((theirs - ours).abs().max() / ours.abs().max().clamp(min=1e-6))
+        if not difference <= TOLERANCE:  # NaN is a difference too
+            sizes = (batch.pairs.batch_num_nodes() - 1).tolist()
+            raise InputError(
+                f"{what} differs from the model by {difference:.1e} (relative) on graphs of {sizes} nodes; accepted: "
+                f"{TOLERANCE:g}; it is not written"
+            )
+        worst = max(worst, difference)
+    return worst
+
+
+def random_batches(predictor: Predictor, *, seed: int = 0) -> Iterator[Batch]:
+    """Yield batches of random graphs that the model could have been trained on."""
+    random = np.random.default_rng(seed)
+    description = predictor.description
+    layout = Layout(
+        task=Task(level="graph", kind="regression", targets=(), metric="mae"),
+        node_vocabulary=description.node_vocabulary,
+        node_features=description.node_features,
+        num_edge_types=description.num_edge_types,
+        undirected=description.undirected,
+    )
+    for sizes in BATCHES:
+        arrays = InMemory(pack(_random_graphs(random, sizes, description), layout), layout)
+        yield assemble(arrays, np.arange(len(arrays)), predictor.relations)
+
+
+def _random_graphs(random: np.random.Generator, sizes: list[int], description: Description) -> Graphs:
+    """Return random trees with some edges missing, so that some nodes are far apart and some out of reach."""
+    ends = []
+    for n in sizes:
+        child = np.arange(1, n)
+        parent = (child - random.integers(1, 3, n - 1)).clip(min=0)
+        kept = random.random(n - 1) < 0.9
+        ends.append(np.stack([child, parent])[:, kept])
+    src, dst = np.concatenate(ends, axis=1)
+    types = random.integers(description.num_edge_types, size=len(src))
+    shape = (sum(sizes), description.node_features or 0)
+    if description.node_vocabulary is None:
+        feat = random.normal(size=shape).astype(np.float32)
+    else:
+        columns = [random.integers(values, size=sum(sizes)) for values in description.node_vocabulary]
+        feat = np.stack(columns, axis=1)
+    return Graphs(
+        num_nodes=np.array(sizes),
+        num_edges=np.array([part.shape[1] for part in ends]),
+        node_feat=feat,
+        src=src,
+        dst=dst,
+        edge_type=types,
+        label=np.zeros((len(sizes), 0), np.float32),
+    )

@@ -1,0 +1,115 @@
+"""``model.json``: what a program without DGL must know to use an exported model."""
+
+from typing import Any
+
+import grpe_dgl
+from grpe_dgl.data.molecule_columns import ogb_features
+from grpe_dgl.inference import Predictor
+from grpe_dgl.inference.ensemble import Ensemble
+
+FORMAT = "grpe-dgl exported model"
+FORMAT_VERSION = 1
+# The names under which OGB lists the values of each column, in the order of the columns.
+ATOM_LISTS = (
+    "possible_atomic_num_list",
+    "possible_chirality_list",
+    "possible_degree_list",
+    "possible_formal_charge_list",
+    "possible_numH_list",
+    "possible_number_radical_e_list",
+    "possible_hybridization_list",
+    "possible_is_aromatic_list",
+    "possible_is_in_ring_list",
+)
+BOND_LISTS = ("possible_bond_type_list", "possible_bond_stereo_list", "possible_is_conjugated_list")
+
+
+def contract(predictor: Predictor, *, files: dict[str, str], opset: int | None) -> dict[str, Any]:
+    """Return the content of ``model.json``, plain JSON values.
+
+    Parameters
+    ----------
+    predictor
+        The model.
+    files
+        The file of each format, relative to ``model.json``.
+    opset
+        Of the ONNX file; None without one.
+    """
+    description, relations = predictor.description, predictor.relations
+    task = description.task
+    own = relations.num_edge_types
+    columns = description.node_features or len(description.node_vocabulary or ())
+    names = Ensemble([predictor])
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "library_version": grpe_dgl.__version__,
+        "files": files,
+        "opset": opset,
+        "inputs": [
+            {
+                "name": "nodes",
+                "dtype": "float32" if description.node_vocabulary is None else "int64",
+                "shape": ["batch", "nodes", columns],
+                "meaning": "features; node 0 of every graph is the virtual node, which has zeros, and so has padding",
+            },
+            {
+                "name": "relation",
+                "dtype": "int64",
+                "shape": ["batch", "nodes", "nodes"],
+                "meaning": "relation of query (row) and key (column), by the rules under `relations`; 0 for padding",
+            },
+            {
+                "name": "mask",
+                "dtype": "bool",
+                "shape": ["batch", "nodes"],
+                "meaning": "true for the virtual node and real nodes, false for padding",
+            },
+        ],
+        "outputs": [
+            {
+                "name": "prediction",
+                "dtype": "float32",
+                "shape": ["batch", *([] if task.level == "graph" else ["nodes"]), task.num_outputs],
+                "columns": names.number_columns,
+                "meaning": ("probabilities" if task.kind != "regression" else "in the targets' own unit")
+                + ("" if task.level == "graph" else "; row 0, the virtual node's, means nothing"),
+            }
+        ],
+        "relations": {
+            "edge": "a pair with an edge has its type, 0 .. num_edge_types - 1",
+            "num_edge_types": own,
+            "max_distance": relations.max_distance,
+            "self": own,
+            "virtual": relations.virtual,
+            "distance": {str(d): own + d for d in range(2, relations.max_distance + 1)},
+            "far": own + relations.spd_far,
+            "unreachable": own + relations.spd_unreachable,
+            "undirected": description.undirected,
+        },
+        "task": {"level": task.level, "kind": task.kind, "targets": list(task.targets), "classes": list(task.classes)},
+        "vocabulary": _vocabulary(predictor),
+        "dataset": description.name,
+    }
+
+
+def _vocabulary(predictor: Predictor) -> dict[str, Any]:
+    """Return the features of nodes and edges; for molecules, every value of every column."""
+    description = predictor.description
+    vocabulary: dict[str, Any] = {
+        "name": description.vocabulary,
+        "node_vocabulary": None if description.node_vocabulary is None else list(description.node_vocabulary),
+        "node_features": description.node_features,
+    }
+    if description.vocabulary == "ogb":
+        lists = ogb_features()
+        # A value that is not listed is the column's last one.
+        vocabulary["atom_columns"] = [{"name": _name(key), "values": lists[key]} for key in ATOM_LISTS]
+        vocabulary["bond_columns"] = [{"name": _name(key), "values": lists[key]} for key in BOND_LISTS]
+        vocabulary["edge_type"] = "the bond columns as a mixed-radix number: (type * 6 + stereo) * 2 + conjugated"
+    return vocabulary
+
+
+def _name(key: str) -> str:
+    return key.removeprefix("possible_").removesuffix("_list")

@@ -1,0 +1,66 @@
+"""The model as a function of three tensors."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from grpe_dgl.inference import Predictor
+from grpe_dgl.ops.dense import DensePairs
+
+
+class PaddedModel(nn.Module):
+    """Predict padded batches: B graphs of up to N nodes, the virtual node being node 0 of each.
+
+    Parameters
+    ----------
+    predictor
+        The model, on the CPU, with the backend ``"dense"``.
+    """
+
+    def __init__(self, predictor: Predictor) -> None:
+        super().__init__()
+        self.model = predictor.model
+        self._predictor = predictor
+        self._per_graph = predictor.description.task.level == "graph"
+
+    def forward(self, nodes: Tensor, relation: Tensor, mask: Tensor) -> Tensor:
+        """Return predictions as `Predictor.predict` does.
+
+        Parameters
+        ----------
+        nodes
+            (B, N, F) int64, or float32 for continuous features; anything valid for node 0 and for padding.
+        relation
+            (B, N, N) int64: row = query, column = key.
+        mask
+            (B, N) bool: True where a node is real or virtual, False where it is padding.
+
+        Returns
+        -------
+        Tensor
+            (B, outputs) float32; for a node task (B, N, outputs), of which row 0, the virtual node's, means nothing.
+        """
+        virtual = (torch.arange(nodes.shape[1], device=nodes.device) == 0).expand(nodes.shape[0], -1)
+        x = self.model.embed(nodes, virtual)
+        x = self.model.encode_embedded(DensePairs(relation, mask), x)[-1]
+        # For node tasks the virtual node's row stays: torch would tie a slice of N - 1 rows to N > 2.
+        x = x[:, 0] if self._per_graph else x
+        return self._predictor.finish(self.model.head(self.model.final_norm(x)))
+
+
+def padded(pairs: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """Return nodes, relation and mask of a batch of complete pair graphs, as `PaddedModel` takes them."""
+    sizes = pairs.batch_num_nodes().tolist()
+    feat = pairs.ndata["feat"]
+    most = max(sizes)
+    nodes = feat.new_zeros(len(sizes), most, feat.shape[-1])
+    relation = torch.zeros(len(sizes), most, most, dtype=torch.int64)
+    mask = torch.zeros(len(sizes), most, dtype=torch.bool)
+    first = pair = 0
+    for graph, n in enumerate(sizes):
+        nodes[graph, :n] = feat[first : first + n]
+        relation[graph, :n, :n] = pairs.edata["relation"][pair : pair + n * n].view(n, n)
+        mask[graph, :n] = True
+        first, pair = first + n, pair + n * n
+    return nodes, relation, mask

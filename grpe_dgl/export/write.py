@@ -1,0 +1,157 @@
+"""Write a model as ONNX or torch.export files, checked before they appear."""
+
+import json
+import logging
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from grpe_dgl.data.staging import Staging
+from grpe_dgl.errors import InputError
+from grpe_dgl.export.check import Run, random_batches, require_equal
+from grpe_dgl.export.contract import contract
+from grpe_dgl.export.module import PaddedModel, padded
+from grpe_dgl.inference import Predictor
+from grpe_dgl.training.checkpoint import Checkpoint
+
+FORMATS = {"onnx": "model.onnx", "pt2": "model.pt2"}
+OPSET = 18
+CONTRACT = "model.json"
+_INPUTS = ("nodes", "relation", "mask")
+
+
+def export(checkpoint: Checkpoint, folder: Path, formats: Sequence[str], *, force: bool = False) -> dict[str, float]:
+    """Write a folder with the model and ``model.json``; return the relative difference from ours, per format.
+
+    The exported files are run on random graphs of several sizes and compared with the model before the folder appears.
+
+    Parameters
+    ----------
+    checkpoint
+        The model.
+    folder
+        Where to: a new or empty folder, or with `force` one that an export made.
+    formats
+        Some of `FORMATS`.
+    force
+        Whether to replace an export that is there.
+    """
+    for name in formats:
+        if name not in FORMATS:
+            raise InputError(f"format is {name!r}; accepted: {', '.join(FORMATS)}")
+    _require_free(folder, force)
+    ours = Predictor(checkpoint)
+    predictor = Predictor(checkpoint, backend="dense")
+    files = {name: FORMATS[name] for name in dict.fromkeys(formats)}
+    differences = {}
+    with Staging(folder) as staging:
+        with _quiet():
+            program = _program(predictor)
+            for name, file in files.items():
+                path = staging.folder / file
+                run = _write_onnx(program, path) if name == "onnx" else _write_pt2(program, path)
+                differences[name] = require_equal(run, ours, what=f"the {name} file")
+        content = contract(predictor, files=files, opset=OPSET if "onnx" in files else None)
+        (staging.folder / CONTRACT).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        staging.commit()
+    return differences
+
+
+def _program(predictor: Predictor) -> torch.export.ExportedProgram:
+    model = PaddedModel(predictor).eval()
+    example = padded(list(random_batches(predictor))[-1].pairs)
+    batch, nodes = torch.export.Dim("batch", min=1), torch.export.Dim("nodes", min=2)
+    shapes: dict[str, Any] = {
+        "nodes": {0: batch, 1: nodes},
+        "relation": {0: batch, 1: nodes, 2: nodes},
+        "mask": {0: batch, 1: nodes},
+    }
+    with torch.no_grad():
+        return torch.export.export(model, example, dynamic_shapes=shapes)
+
+
+def _write_pt2(program: torch.export.ExportedProgram, path: Path) -> Run:
+    torch.export.save(program, path)
+    module = torch.export.load(path).module()
+
+    def run(*inputs: Tensor) -> Tensor:
+        with torch.no_grad():
+            result: Tensor = module(*inputs)
+        return result
+
+    return run
+
+
+def _write_onnx(program: torch.export.ExportedProgram, path: Path) -> Run:
+    try:
+        import onnx
+        import onnxruntime
+        import onnxscript  # noqa: F401  # torch's exporter needs it
+    except ImportError as error:
+        raise InputError(f"ONNX needs the package {error.name}; install grpe-dgl[onnx]") from None
+    exported = torch.onnx.export(
+        program,
+        dynamo=True,
+        opset_version=OPSET,
+        input_names=list(_INPUTS),
+        output_names=["prediction"],
+        verbose=False,
+    )
+    assert exported is not None
+    exported.save(path)
+    model = onnx.load(path, load_external_data=False)
+    _name_dimensions(model)
+    if not any(tensor.external_data for tensor in model.graph.initializer):  # over 2 GB the weights lie beside it
+        onnx.save(model, path)
+    onnx.checker.check_model(path)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+
+    def run(*inputs: Tensor) -> Tensor:
+        feed = {name: tensor.numpy() for name, tensor in zip(_INPUTS, inputs, strict=True)}
+        return torch.from_numpy(session.run(["prediction"], feed)[0])
+
+    return run
+
+
+def _name_dimensions(model: Any) -> None:
+    """Call the free sizes batch and nodes, where torch calls them s31 and the like."""
+    dimensions = model.graph.input[0].type.tensor_type.shape.dim
+    names = {dimensions[0].dim_param: "batch", dimensions[1].dim_param: "nodes"}
+    for value in (*model.graph.input, *model.graph.output):
+        for dimension in value.type.tensor_type.shape.dim:
+            if dimension.HasField("dim_param"):
+                dimension.dim_param = names.get(dimension.dim_param, dimension.dim_param)
+    del model.graph.value_info[:]  # sizes in between, under torch's names; only for reading
+
+
+def _require_free(folder: Path, force: bool) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} exists and is not a folder")
+    there = sorted(os.listdir(folder)) if folder.is_dir() else []
+    strange = [name for name in there if name not in (CONTRACT, *FORMATS.values())]
+    if strange:
+        raise InputError(f"{folder} holds {strange[0]!r}, which no export made; accepted: a new or an empty folder")
+    if there and not force:
+        raise InputError(f"{folder} exists already; --force replaces it")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep torch's exporter from telling of packages it could use and of its own deprecations."""
+    logger = logging.getLogger("torch.onnx")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            warnings.simplefilter("ignore", DeprecationWarning)
+            warnings.simplefilter("ignore", UserWarning)
+            yield
+    finally:
+        logger.setLevel(before)

@@ -1,0 +1,195 @@
+"""A trained model with all that is needed to use it."""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from grpe_dgl.data.assembly import Batch, assemble
+from grpe_dgl.data.description import Description
+from grpe_dgl.data.molecules import MAX_NODES
+from grpe_dgl.errors import InputError
+from grpe_dgl.inference.rows import RowChunk, molecules
+from grpe_dgl.relations import Relations
+from grpe_dgl.training.checkpoint import Checkpoint, load_checkpoint
+from grpe_dgl.training.evaluation import in_targets_unit
+
+PAIRS_PER_BATCH = 1 << 18  # bounds the memory of a forward pass, whatever the molecules' sizes
+Array = npt.NDArray[Any]
+
+
+def load(path: str | Path, *, device: str | torch.device = "cpu", backend: str | None = None) -> "Predictor":
+    """Open a checkpoint for predicting.
+
+    Parameters
+    ----------
+    path
+        A checkpoint that `grpe train`, `grpe finetune` or `grpe import` wrote; no code in it runs.
+    device
+        Where the model runs.
+    backend
+        See `grpe_dgl.ops.relative_attention`.
+
+    Examples
+    --------
+    >>> predictor = grpe_dgl.load("runs/esol/best.ckpt")            # doctest: +SKIP
+    >>> predictor.predict(["CCO", "c1ccccc1"])                      # doctest: +SKIP
+    """
+    return Predictor(load_checkpoint(path), device=device, backend=backend, source=str(path))
+
+
+class Predictor:
+    """A model that takes molecules, or graphs of the kind it was trained on.
+
+    Parameters
+    ----------
+    checkpoint
+        The model and its data's description.
+    device, backend
+        See `load`.
+    source
+        Names the checkpoint in errors.
+
+    Attributes
+    ----------
+    model : GRPE
+        In evaluation mode; its outputs are neither in the targets' unit nor probabilities, `predict`'s are.
+    checkpoint : Checkpoint
+    description : Description
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        *,
+        device: str | torch.device = "cpu",
+        backend: str | None = None,
+        source: str = "the model",
+    ) -> None:
+        self.checkpoint = checkpoint
+        self.source = source
+        self.device = torch.device(device)
+        self.model = checkpoint.model(backend=backend).to(self.device)
+
+    @property
+    def description(self) -> Description:
+        """The data the model was trained on."""
+        return self.checkpoint.description
+
+    @property
+    def relations(self) -> Relations:
+        """The codes the model reads."""
+        return Relations(self.checkpoint.recipe.model.max_distance, self.description.num_edge_types)
+
+    def predict(self, smiles: Sequence[str], *, max_nodes: int = MAX_NODES) -> Array:
+        """Predict molecules.
+
+        Parameters
+        ----------
+        smiles
+            R molecules.
+        max_nodes
+            The largest molecule that is taken, in atoms.
+
+        Returns
+        -------
+        numpy.ndarray
+            (R, outputs) float32: regressions in the target's own unit, classifications as probabilities (of yes for
+            each target, or of each class). A molecule that cannot be read is a row of NaN, and a warning says why.
+            For a node task one row per atom, molecule after molecule.
+        """
+        return self._of_smiles(smiles, max_nodes, self.outputs, self.description.task.num_outputs)
+
+    def fingerprint(self, smiles: Sequence[str], *, layers: int = 3, max_nodes: int = MAX_NODES) -> Array:
+        """Return each molecule's virtual node after the last `layers` layers, (R, layers * hidden_size) float32.
+
+        Taken before the final norm, each of length 1, joined early to late; NaN for what cannot be read.
+        """
+        self.require_layers(layers)
+        width = layers * self.checkpoint.recipe.model.hidden_size
+        return self._of_smiles(smiles, max_nodes, lambda batch: self.fingerprints(batch, layers), width)
+
+    @torch.no_grad()
+    def outputs(self, batch: Batch) -> Array:
+        """Return what `predict` does for a batch: (graphs or real nodes, outputs)."""
+        outputs = self.model(batch.to(self.device).pairs).float()
+        return self.finish(outputs).cpu().numpy()
+
+    @torch.no_grad()
+    def fingerprints(self, batch: Batch, layers: int) -> Array:
+        """Return what `fingerprint` does for a batch, (graphs, layers * hidden_size)."""
+        pairs = batch.to(self.device).pairs
+        virtual = pairs.ndata["virtual"]
+        hidden = [x[virtual].float() for x in self.model.encode(pairs)[-layers:]]
+        return torch.cat([torch.nn.functional.normalize(x, dim=-1) for x in hidden], -1).cpu().numpy()
+
+    def finish(self, outputs: Tensor) -> Tensor:
+        """Turn a model's outputs (..., outputs) into the targets' unit, or into probabilities."""
+        kind = self.description.task.kind
+        if kind == "binary":
+            return outputs.sigmoid()
+        return outputs.softmax(-1) if kind == "multiclass" else in_targets_unit(outputs, self.description)
+
+    def require_molecules(self) -> None:
+        """Raise unless the model reads what SMILES are turned into."""
+        if self.description.vocabulary != "ogb":
+            raise InputError(
+                f"{self.source} reads graphs of the vocabulary {self.description.vocabulary!r}, which are not made of "
+                "SMILES; accepted: a folder that `grpe preprocess` made, or a model of the vocabulary 'ogb'"
+            )
+
+    def require_layers(self, layers: int) -> None:
+        """Raise unless the model has that many layers."""
+        most = self.checkpoint.recipe.model.layers
+        if not 1 <= layers <= most:
+            raise InputError(f"layers is {layers}; accepted: 1..{most}, as {self.source} has {most}")
+
+    def chunk(self, rows: RowChunk, compute: Callable[[Batch], Array]) -> list[Array]:
+        """Apply `compute` to the graphs of a chunk, batch by batch; return its rows graph by graph, in order."""
+        sizes = np.diff(rows.arrays.node_offsets)[rows.graphs].astype(np.int64) + 1
+        per_node = self.description.task.level == "node"
+        results: list[Array] = [np.zeros(0)] * len(rows.graphs)
+        for places in batches_by_size(sizes):
+            batch = assemble(rows.arrays, rows.graphs[places], self.relations)
+            values = compute(batch)
+            # A fingerprint is one row per graph for any task.
+            counts = sizes[places] - 1 if per_node and len(values) != len(places) else np.ones(len(places), int)
+            for place, part in zip(places, np.split(values, counts.cumsum()[:-1]), strict=True):
+                results[place] = part
+        return results
+
+    def _of_smiles(self, smiles: Sequence[str], max_nodes: int, compute: Callable[[Batch], Array], width: int) -> Array:
+        if isinstance(smiles, str):
+            raise InputError(f"smiles is the text {smiles!r}; accepted: a list of SMILES")
+        self.require_molecules()
+        parts: list[Array] = []
+        for rows in molecules([([text], text) for text in smiles], max_nodes=max_nodes):
+            found = iter(self.chunk(rows, compute))
+            for error in rows.errors:
+                if error is not None:
+                    warnings.warn(f"molecule {len(parts)}: {error}", stacklevel=3)
+                parts.append(next(found) if error is None else np.full((1, width), np.nan, np.float32))
+        return np.concatenate(parts) if parts else np.zeros((0, width), np.float32)
+
+
+def batches_by_size(sizes: npt.NDArray[np.int64], budget: int = PAIRS_PER_BATCH) -> Iterator[npt.NDArray[np.int64]]:
+    """Yield places of graphs of like size, at most `budget` pairs of nodes at a time but at least one graph.
+
+    Parameters
+    ----------
+    sizes
+        (graphs,): nodes of each.
+    budget
+        Pairs in a batch as a padded one has them: graphs times the square of the largest.
+    """
+    order = np.argsort(sizes, kind="stable")
+    first = 0
+    for place in range(1, len(order) + 1):
+        if place == len(order) or (place + 1 - first) * int(sizes[order[place]]) ** 2 > budget:
+            yield order[first:place]
+            first = place

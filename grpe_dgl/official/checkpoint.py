@@ -1,0 +1,128 @@
+"""From a file of the authors' weights to a checkpoint of ours."""
+
+import dataclasses
+import hashlib
+import pickle
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from grpe_dgl.data.description import Description
+from grpe_dgl.errors import InputError
+from grpe_dgl.official.convert import Imported, convert
+from grpe_dgl.official.datasets import KnownDataset, find_dataset
+from grpe_dgl.recipe import Recipe, load_recipe, shipped_recipes
+from grpe_dgl.training.checkpoint import NOT_TORCH, Checkpoint
+
+WRAPPERS = ("state_dict", "model_state_dict", "model", "state")  # keys under which people keep a state dict
+
+
+def import_file(path: str | Path, *, num_heads: int, dataset: str) -> tuple[Checkpoint, Imported]:
+    """Read the authors' weights and return them as a checkpoint, with what became of them.
+
+    Parameters
+    ----------
+    path
+        A file of `torch.save`: a state dict, or a dict that holds one; no code in it runs.
+    num_heads
+        Of the model.
+    dataset
+        What it was trained on: says the vocabulary and the task.
+    """
+    path = Path(path)
+    known = find_dataset(dataset)
+    state = _state_dict(path)
+    try:
+        imported = convert(state, num_heads=num_heads, dataset=dataset)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    outputs = imported.shapes.num_outputs
+    if outputs != known.task.num_outputs:
+        raise InputError(
+            f"{path} predicts {outputs} numbers, but {dataset} asks for {known.task.num_outputs}; accepted: the "
+            "dataset the model was trained on"
+        )
+    assert imported.vocabulary is not None
+    description = Description(
+        name=known.name,
+        task=known.task,
+        vocabulary=known.vocabulary,
+        node_vocabulary=imported.vocabulary.node_vocabulary,
+        node_features=None,
+        num_edge_types=imported.vocabulary.num_edge_types,
+        undirected=True,
+        target_mean=None,
+        target_deviation=None,
+    )
+    checkpoint = Checkpoint(
+        recipe=_recipe(imported, known, num_heads),
+        description=description,
+        weights=imported.model.state_dict(),
+        provenance={
+            "imported_from": path.name,
+            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+            "zero_started": imported.zero_started,
+        },
+    )
+    return checkpoint, imported
+
+
+def _state_dict(path: Path) -> Mapping[str, Any]:
+    accepted = "accepted: a state dict of the authors' model, saved by torch"
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    try:
+        with file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch's, about files that are refused in the next moment
+            content = torch.load(file, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        reason = str(error).split("\n")[0][:200]
+        raise InputError(f"{path} holds more than tensors and is not loaded ({reason}); {accepted}") from None
+    except NOT_TORCH:
+        raise InputError(f"{path} is not a file of torch, or it is damaged; {accepted}") from None
+    if isinstance(content, Mapping) and "recipe" in content and "weights" in content:
+        raise InputError(f"{path} is a checkpoint of grpe-dgl already; {accepted}")
+    if isinstance(content, Mapping):
+        for key in WRAPPERS:
+            inside = content.get(key)
+            if isinstance(inside, Mapping) and any("linear_q" in str(name) for name in inside):
+                return inside
+    if not isinstance(content, Mapping) or not any("linear_q" in str(name) for name in content):
+        raise InputError(f"{path} has no key like layers.0.self_attention.linear_q.weight; {accepted}")
+    return content
+
+
+def _recipe(imported: Imported, known: KnownDataset, num_heads: int) -> Recipe:
+    """Return the dataset's recipe with the model that the weights are of."""
+    name = known.recipe_name if known.recipe_name in shipped_recipes() else "property"
+    base = load_recipe(name)
+    shapes = imported.shapes
+    model = dataclasses.replace(
+        base.model,
+        layers=shapes.layers,
+        hidden_size=shapes.hidden_size,
+        ffn_size=shapes.ffn_size,
+        num_heads=num_heads,
+        max_distance=shapes.max_hop - 1,
+        topology_attention=True,
+        edge_attention=True,
+        graph_value=True,
+        share_encodings=shapes.shared,
+        key_term="self",
+        head_sizes=shapes.head_sizes,
+    )
+    recipe = dataclasses.replace(
+        base,
+        description=f"the authors' weights for {known.recipe_name}",
+        dataset=known.recipe_name,
+        start_from=None,
+        model=model,
+        paper=None,
+        variants={},
+    )
+    return recipe.fit_to_task(known.task)

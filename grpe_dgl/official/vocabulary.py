@@ -1,0 +1,78 @@
+"""Which row of the authors' tables stands for which node value and edge type of ours."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from grpe_dgl.data.molecule_columns import ATOM_COLUMNS, NUM_BOND_TYPES, bond_columns
+from grpe_dgl.errors import InputError
+
+OGB_ROWS_PER_COLUMN = 512  # the authors' node table has that many for every atom column, whatever the column needs
+_BOND_WEIGHTS = np.array([1, 4, 16])  # their bond code is type + 4 * stereo + 16 * conjugated: different bonds collide
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The node values and edge types of our data, with the rows and codes that the authors' code has for them."""
+
+    name: str
+    node_vocabulary: tuple[int, ...]
+    node_rows: npt.NDArray[np.int64]
+    """(sum of node_vocabulary,): the row of their node table, which may be one they do not have."""
+    edge_codes: npt.NDArray[np.int64]
+    """(num_edge_types,): their code, which may be one they do not have."""
+
+    @property
+    def num_edge_types(self) -> int:
+        """How many edge types we have."""
+        return len(self.edge_codes)
+
+    def node_value(self, row: int) -> str:
+        """Say which value of which column our row stands for."""
+        for column, size in enumerate(self.node_vocabulary):
+            if row < size:
+                return f"node value {row}" + (f" of column {column}" if len(self.node_vocabulary) > 1 else "")
+            row -= size
+        raise IndexError(row)
+
+    def edge_type(self, code: int) -> str:
+        """Say which edge our type stands for."""
+        if self.name != "ogb":
+            return f"edge type {code}"
+        kind, stereo, conjugated = bond_columns(np.array(code)).tolist()
+        return f"edge type {code} (bond type {kind}, stereo {stereo}, conjugated {conjugated})"
+
+
+def plain_vocabulary(name: str, values: int, edge_types: int) -> Vocabulary:
+    """Return one column of node values in rows 1, 2, ..., and edge types that are their codes."""
+    return Vocabulary(name, (values,), np.arange(values) + 1, np.arange(edge_types))
+
+
+def known_vocabulary(name: str) -> Vocabulary:
+    """Return the vocabulary called `name`: ogb, zinc, pattern or cluster."""
+    if name == "ogb":
+        rows = [np.arange(size) + 1 + OGB_ROWS_PER_COLUMN * column for column, size in enumerate(ATOM_COLUMNS)]
+        codes = bond_columns(np.arange(NUM_BOND_TYPES)) @ _BOND_WEIGHTS
+        return Vocabulary(name, ATOM_COLUMNS, np.concatenate(rows), codes)
+    plain = {"zinc": (28, 4), "pattern": (3, 1), "cluster": (7, 1)}
+    if name not in plain:
+        raise InputError(f"vocabulary is {name!r}; accepted: ogb, {', '.join(plain)}")
+    return plain_vocabulary(name, *plain[name])
+
+
+def guess_vocabulary(node_rows: int, edge_codes: int) -> Vocabulary:
+    """Return the vocabulary that tables of these sizes were made for, where nothing else says so.
+
+    Parameters
+    ----------
+    node_rows
+        Rows of the authors' node table: 4,609 for OGB's atoms, 25 for ZINC, else one column of values in rows 1, 2, ...
+    edge_codes
+        K, the edge codes they have.
+    """
+    if node_rows == 1 + OGB_ROWS_PER_COLUMN * len(ATOM_COLUMNS):
+        return known_vocabulary("ogb")
+    if node_rows == 25:
+        return known_vocabulary("zinc")
+    return plain_vocabulary("custom", node_rows - 1, edge_codes)

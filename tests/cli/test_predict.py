@@ -1,0 +1,147 @@
+import csv
+import gzip
+import io
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import grpe_dgl
+import grpe_dgl.data
+from grpe_dgl.data.description import Description
+from grpe_dgl_cli.main import main
+from tests import trained
+from tests.data.random_graphs import NODE_VOCABULARY, NUM_EDGE_TYPES, random_graphs
+
+TABLE = 'name,smiles,error\n"a, b",CCO,\nbroken,C1CC,x\nlast,c1ccccc1,\n'
+
+
+def predict(*arguments):
+    return CliRunner().invoke(main, ["predict", *map(str, arguments)])
+
+
+def read(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.fixture
+def model(tmp_path):
+    return trained.save(tmp_path / "model.ckpt")
+
+
+def test_smiles_as_arguments(model):
+    result = predict(model, "CCO", "c1ccccc1")
+    assert result.exit_code == 0, result.output
+    rows = read(result.stdout)
+    expected = grpe_dgl.load(model).predict(["CCO", "c1ccccc1"])[:, 0]
+    np.testing.assert_allclose([float(row["predicted_logS"]) for row in rows], expected, rtol=1e-5)
+    assert [row["smiles"] for row in rows] == ["CCO", "c1ccccc1"] and rows[0]["error"] == ""
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz"])
+def test_a_table_keeps_every_row_and_column(model, tmp_path, name):
+    content = TABLE.encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    out = tmp_path / "out.csv"
+    result = predict(model, tmp_path / name, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert "3 molecules, 1 without a prediction (column error_2 says why)" in result.output
+    rows = read(out.read_text())
+    assert list(rows[0]) == ["name", "smiles", "error", "predicted_logS", "error_2"]
+    assert [row["name"] for row in rows] == ["a, b", "broken", "last"] and rows[1]["error"] == "x"
+    assert rows[1]["predicted_logS"] == "" and "'C1CC' cannot be read" in rows[1]["error_2"]
+    expected = grpe_dgl.load(model).predict(["CCO", "c1ccccc1"])[:, 0]
+    np.testing.assert_allclose([float(rows[i]["predicted_logS"]) for i in (0, 2)], expected, rtol=1e-5)
+
+
+def test_smi_file_to_parquet(model, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "x.smi").write_text("CCO ethanol\nnope nothing\n")
+    result = predict(model, tmp_path / "x.smi", "--out", tmp_path / "x.parquet")
+    assert result.exit_code == 0, result.output
+    columns = parquet.read_table(tmp_path / "x.parquet").to_pydict()
+    assert columns["2"] == ["ethanol", "nothing"] and columns["predicted_logS"][1] is None
+    assert columns["error"][0] is None and "not a SMILES" in columns["error"][1]
+
+
+def test_an_ensemble_gives_mean_and_spread(model, tmp_path):
+    other = trained.save(tmp_path / "other.ckpt", seed=1, overrides={"model.max_distance": 3})
+    rows = read(predict(model, other, "CCO").stdout)
+    each = [float(grpe_dgl.load(path).predict(["CCO"])[0, 0]) for path in (model, other)]
+    assert float(rows[0]["predicted_logS"]) == pytest.approx(np.mean(each), rel=1e-5)
+    assert float(rows[0]["predicted_logS_spread"]) == pytest.approx(np.std(each, ddof=1), rel=1e-3)
+
+
+def test_classes_are_named(tmp_path):
+    rows = read(predict(trained.save(tmp_path / "x.ckpt", trained.CLASSES), "CCO").stdout)
+    chances = {name: float(rows[0][f"probability_{name}"]) for name in ("red", "green", "blue")}
+    assert sum(chances.values()) == pytest.approx(1.0, abs=1e-5)
+    assert rows[0]["predicted_colour"] == max(chances, key=chances.get)
+
+
+def test_a_processed_dataset_with_a_task_per_node(tmp_path):
+    graphs = random_graphs(7, node_labels=True)
+    splits = {"train": [0, 1, 2, 3], "valid": [6], "test": [5, 4]}
+    grpe_dgl.data.write(tmp_path / "nodes", graphs, None, splits, task="multiclass", num_edge_types=NUM_EDGE_TYPES,
+                        node_vocabulary=NODE_VOCABULARY)  # fmt: skip
+    description = Description.of(grpe_dgl.data.load(tmp_path / "nodes").manifest)
+    model = trained.save(tmp_path / "x.ckpt", description=description)
+    result = predict(model, tmp_path / "nodes", "--split", "test")
+    assert result.exit_code == 0, result.output
+    rows = read(result.stdout)
+    assert [row["graph"] for row in rows] == ["5"] * graphs[5].num_nodes() + ["4"] * graphs[4].num_nodes()
+    assert [int(row["node"]) for row in rows] == [*range(graphs[5].num_nodes()), *range(graphs[4].num_nodes())]
+    assert {row["split"] for row in rows} == {"test"}
+    everything = read(predict(model, tmp_path / "nodes").stdout)
+    assert len(everything) == sum(graph.num_nodes() for graph in graphs)
+    assert [row for row in everything if row["graph"] == "5"] == rows[: graphs[5].num_nodes()]
+    wrong = predict(model, "CCO")
+    assert wrong.exit_code == 1 and "not made of SMILES" in wrong.output
+    wrong = predict(trained.save(tmp_path / "y.ckpt"), tmp_path / "nodes")
+    assert wrong.exit_code == 1 and "do not fit: vocabulary is 'ogb' for the model, 'custom' there" in wrong.output
+
+
+def test_existing_output_is_kept(model, tmp_path):
+    out = tmp_path / "out.csv"
+    out.write_text("precious")
+    result = predict(model, "CCO", "--out", out)
+    assert result.exit_code == 1 and "exists already; --force overwrites it" in result.output
+    assert out.read_text() == "precious"
+    assert predict(model, "CCO", "--out", out, "--force").exit_code == 0
+    assert out.read_text().startswith("smiles,")
+
+
+def test_a_broken_table_leaves_nothing(model, tmp_path):
+    (tmp_path / "x.csv").write_text("smiles,b\nCCO,1\nCCO\n")
+    result = predict(model, tmp_path / "x.csv", "--out", tmp_path / "out.csv")
+    assert result.exit_code == 1 and "row 1 (line 3): 1 cells; accepted: 2" in result.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.ckpt", "x.csv"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["{model}"], 2, "nothing to work on"),
+        (["{model}", "x.csv", "CCO"], 2, "accepted: one table"),
+        (["{model}", "CCO", "--out", "x.txt"], 2, "accepted: a name that ends in .csv"),
+        (["{model}", "CCO", "--split", "test"], 2, "--split goes with a processed dataset"),
+        (["{model}", "x.csv", "--out", "y.csv"], 1, "x.csv cannot be read: No such file"),
+        (["{model}", "{notes}"], 1, "accepted: a table"),
+        (["{notes}", "CCO"], 1, "is not a checkpoint: found another kind of file"),
+        (["{model}", "{table}", "--smiles", "SMILE"], 1, "has no column 'SMILE'"),
+        (
+            ["{model}", "{binary}", "CCO"],
+            1,
+            "do not fit: the task's kind is 'regression' for the model, 'binary' there",
+        ),
+        (["{model}", "CCO", "--out", "none/x.csv"], 1, "there is no folder none"),
+    ],
+)
+def test_errors(model, tmp_path, arguments, code, message):
+    files = {"model": model, "notes": tmp_path / "notes.txt", "table": tmp_path / "t.csv"}
+    files["notes"].write_text("text")
+    files["table"].write_text("smiles\nCCO\n")
+    files["binary"] = trained.save(tmp_path / "binary.ckpt", trained.BINARY)
+    result = predict(*(argument.format(**files) for argument in arguments))
+    assert result.exit_code == code, result.output
+    assert message in result.output
