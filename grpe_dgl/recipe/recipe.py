@@ -4,15 +4,17 @@ import dataclasses
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import yaml
 
-from grpe_dgl.data.source import Task
 from grpe_dgl.errors import InputError
 from grpe_dgl.recipe.fields import nearest, read
 from grpe_dgl.recipe.overrides import apply_overrides, expand_preset, parse_overrides
 from grpe_dgl.recipe.schema import LOSSES_OF_KIND, METRICS_OF_KIND, ModelRecipe, TrainingRecipe
+
+if TYPE_CHECKING:  # it loads numpy, which listing recipes does not need
+    from grpe_dgl.data.source import Task
 
 VARIANT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # it names a folder of the run
 
@@ -94,7 +96,7 @@ class Recipe:
         base = dataclasses.replace(self, paper=chosen.paper, variants={})
         return base.override(chosen.overrides, source=f"variants.{name}.overrides")
 
-    def fit_to_task(self, task: Task) -> "Recipe":
+    def fit_to_task(self, task: "Task") -> "Recipe":
         """Return the recipe with loss and metric written out, or raise if they do not fit what a dataset asks for."""
         training = self.training
         loss = training.loss or LOSSES_OF_KIND[task.kind][0]

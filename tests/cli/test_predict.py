@@ -145,3 +145,17 @@ def test_errors(model, tmp_path, arguments, code, message):
     result = predict(*(argument.format(**files) for argument in arguments))
     assert result.exit_code == code, result.output
     assert message in result.output
+
+
+@pytest.mark.slow
+def test_worker_processes_and_several_chunks_change_nothing(model, tmp_path):
+    smiles = ["C" * (1 + i % 9) + "O" * (i % 2) for i in range(4100)]
+    smiles[2050] = "nonsense"
+    (tmp_path / "x.csv").write_text("smiles,i\n" + "".join(f"{text},{i}\n" for i, text in enumerate(smiles)))
+    for workers in (1, 2):
+        result = predict(model, tmp_path / "x.csv", "--workers", workers, "--out", tmp_path / f"{workers}.csv")
+        assert result.exit_code == 0, result.output
+    assert (tmp_path / "1.csv").read_text() == (tmp_path / "2.csv").read_text()
+    rows = read((tmp_path / "1.csv").read_text())
+    assert [row["i"] for row in rows] == list(map(str, range(4100)))
+    assert [i for i, row in enumerate(rows) if row["error"]] == [2050]
