@@ -1,7 +1,6 @@
 import dgl
 import pytest
 import torch
-from attention_inputs import output_and_gradients, random_inputs, relative_error
 
 from grpe_dgl.nn import GRPEAttention, GRPELayer
 from grpe_dgl.ops import BACKENDS, DensePairs, relative_attention
@@ -9,6 +8,7 @@ from grpe_dgl.ops.dense import dense_attention
 from grpe_dgl.ops.fused import fused_attention
 from grpe_dgl.ops.message_passing import message_passing_attention
 from grpe_dgl.ops.relative_attention import _choose as choose
+from tests.ops.attention_inputs import output_and_gradients, random_inputs, relative_error
 
 
 def without_an_edge(pairs, edge=2):

@@ -1,10 +1,10 @@
 import pytest
 import torch
-from attention_inputs import output_and_gradients, random_inputs, relative_error
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from grpe_dgl.ops import relative_attention
+from tests.ops.attention_inputs import output_and_gradients, random_inputs, relative_error
 
 
 @pytest.fixture(autouse=True)

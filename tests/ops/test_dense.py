@@ -1,11 +1,11 @@
 import pytest
 import torch
-from attention_inputs import output_and_gradients, random_inputs, relative_error
 from torch import nn
 
 from grpe_dgl.nn import GRPELayer, RelationEncodings
 from grpe_dgl.ops import DensePairs, relative_attention
 from grpe_dgl.pairs import complete_pairs
+from tests.ops.attention_inputs import output_and_gradients, random_inputs, relative_error
 
 
 class Stack(nn.Module):

@@ -5,7 +5,6 @@ import numba
 import numpy as np
 import pytest
 import torch
-from attention_inputs import output_and_gradients, random_inputs, relative_error
 
 from grpe_dgl import compilation, parallel
 from grpe_dgl.ops import relative_attention
@@ -13,6 +12,7 @@ from grpe_dgl.ops.fused.exponential import exp
 from grpe_dgl.ops.fused.lanes import LANES, load, store
 from grpe_dgl.ops.fused.plan import ROW_COST, plan_of
 from grpe_dgl.pairs import complete_pairs
+from tests.ops.attention_inputs import output_and_gradients, random_inputs, relative_error
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +109,7 @@ def test_several_callers_at_once():
 def test_shares_are_balanced_and_complete(sizes, count):
     pairs = complete_pairs(torch.tensor(sizes))
     pairs.edata["relation"] = torch.zeros(pairs.num_edges(), dtype=torch.int32)
-    plan = plan_of(pairs, count, 1)
+    plan = plan_of(pairs, count)
     assert len(plan.shares) == count + 1
     costs = []
     for thread in range(count):
@@ -152,7 +152,7 @@ def test_a_changed_graph_is_seen():
 def test_a_relation_the_tables_lack():
     inputs = random_inputs([4], 3, 4, 5)
     inputs.pairs.edata["relation"][7] = 5
-    with pytest.raises(ValueError, match=r"goes up to 5; accepted: 0\.\.4"):
+    with pytest.raises(ValueError, match=r"is 5 at pair 7; accepted: 0\.\.4"):
         output_and_gradients(inputs, "fused")
     inputs.pairs.edata["relation"][7] = -1
     with pytest.raises(ValueError, match="has -1; accepted: 0 and more"):

@@ -34,9 +34,8 @@ def fused_attention(
 ) -> Tensor:
     """Return z of `grpe_dgl.ops.relative_attention`, shape (N, H, D); the arguments are its own."""
     tables = [query_table, key_table, value_table]
-    num_relations = next((len(table) for table in tables if table is not None), None)
     work = pairs.num_edges() * -(-q.shape[1] // LANES)
-    plan = plan_of(pairs, min(torch.get_num_threads(), 1 + work // WORK_PER_THREAD), num_relations)
+    plan = plan_of(pairs, min(torch.get_num_threads(), 1 + work // WORK_PER_THREAD))
     seed = int(torch.randint(2**62, ())) if dropout else 0
     return _FusedAttention.apply(q, k, v, *tables, plan, key_term == "self", dropout, seed)
 

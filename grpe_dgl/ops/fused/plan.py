@@ -43,7 +43,6 @@ class PairStructure(NamedTuple):
     relation: npt.NDArray[np.int32]
     used_offsets: Integers
     used: Integers
-    largest: int
     plans: dict[int, Plan]
 
 
@@ -52,18 +51,13 @@ def is_complete(pairs: dgl.DGLGraph) -> bool:
     return _structures(pairs) is not None
 
 
-def plan_of(pairs: dgl.DGLGraph, threads: int, num_relations: int | None) -> Plan:
-    """Return the plan for a complete pair graph; R is `num_relations`, None if no table is looked at."""
+def plan_of(pairs: dgl.DGLGraph, threads: int) -> Plan:
+    """Return the plan for a complete pair graph."""
     structure = _structures(pairs)
     if structure is None:
         raise InputError(
             'the pair graph is not complete; backend "fused" needs every pair of each graph '
             '(grpe_dgl.transforms.ToPairGraph makes them), use backend "dgl" or "auto"'
-        )
-    if num_relations is not None and structure.largest >= num_relations:
-        raise InputError(
-            f'edata["relation"] goes up to {structure.largest}; accepted: 0..{num_relations - 1}, '
-            f"as the tables have {num_relations} rows"
         )
     if threads not in structure.plans:
         structure.plans[threads] = _divide(structure, threads)
@@ -86,7 +80,7 @@ def _structure(pairs: dgl.DGLGraph) -> PairStructure | None:
     used = np.empty(min(len(relation), len(sizes) * (largest + 1)), np.int64)
     if not _fill(node_offsets, pair_offsets, indptr, keys, edges, relation, largest + 1, local, used_offsets, used):
         return None
-    return PairStructure(node_offsets, pair_offsets, local, used_offsets, used[: used_offsets[-1]].copy(), largest, {})
+    return PairStructure(node_offsets, pair_offsets, local, used_offsets, used[: used_offsets[-1]].copy(), {})
 
 
 @compiled()
