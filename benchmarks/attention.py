@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks import workloads
-from benchmarks.measure import arguments, interleaved, ratios, report, save
+from benchmarks.measure import interleaved, ratios, run_tables
 from grpe_dgl.nn import GRPELayer, RelationEncodings
 from grpe_dgl.ops import relative_attention
 from grpe_dgl.relations import Relations
@@ -107,16 +107,5 @@ TABLES = {
     "one layer, forward and backward": graphormer,
 }
 
-
-def main() -> None:
-    options = arguments(__doc__ or "")
-    tables = {}
-    for title, table in TABLES.items():
-        if options.only is None or options.only in title:
-            tables[title] = table(options.rounds)
-            report(title, tables[title])
-    save(options.json, tables)
-
-
 if __name__ == "__main__":
-    main()
+    run_tables(TABLES, __doc__ or "")

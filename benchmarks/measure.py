@@ -59,3 +59,14 @@ def save(path: Path | None, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -
     if path is not None:
         machine = {"processor": platform.processor() or platform.machine(), "threads": torch.get_num_threads()}
         path.write_text(json.dumps({"machine": machine, "tables": tables}, indent=2) + "\n")
+
+
+def run_tables(tables: Mapping[str, Callable[[int], Sequence[Mapping[str, Any]]]], description: str) -> None:
+    """Measure the tables the command line asks for: print each, and save them all."""
+    options = arguments(description)
+    measured = {}
+    for title, table in tables.items():
+        if options.only is None or options.only in title:
+            measured[title] = table(options.rounds)
+            report(title, measured[title])
+    save(options.json, measured)

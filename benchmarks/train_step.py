@@ -9,7 +9,7 @@ import dgl
 import torch
 
 from benchmarks import workloads
-from benchmarks.measure import arguments, interleaved, ratios, report, save
+from benchmarks.measure import interleaved, ratios, run_tables
 from grpe_dgl.nn import GRPE
 
 
@@ -85,16 +85,5 @@ TABLES = {
     "peak extra memory of a step": memory,
 }
 
-
-def main() -> None:
-    options = arguments(__doc__ or "")
-    tables = {}
-    for title, table in TABLES.items():
-        if options.only is None or options.only in title:
-            tables[title] = table(options.rounds)
-            report(title, tables[title])
-    save(options.json, tables)
-
-
 if __name__ == "__main__":
-    main()
+    run_tables(TABLES, __doc__ or "")

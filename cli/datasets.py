@@ -4,15 +4,11 @@ from pathlib import Path
 
 import click
 
+from .options import data_option
+
 
 @click.command("datasets")
-@click.option(
-    "--data",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("data"),
-    show_default=True,
-    help="Folder of the processed datasets.",
-)
+@data_option
 def datasets_command(data: Path) -> None:
     """List the datasets that can be made and those that are there."""
     from grpe_dgl.data.catalogue import CATALOGUE

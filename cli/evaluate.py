@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from .dataset import processed
+from .options import data_option
 from .progress import progress
 
 
@@ -14,13 +15,7 @@ from .progress import progress
 @click.option("--split", default="test", show_default=True, help="train, valid, test, ...")
 @click.option("--metric", multiple=True, help="One or more metrics.  [default: the one it was trained for]")
 @click.option("--dataset", help="Another dataset that fits: a name inside --data or a folder.")
-@click.option(
-    "--data",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("data"),
-    show_default=True,
-    help="Folder of the processed datasets.",
-)
+@data_option
 @click.option("--raw-dir", type=click.Path(file_okay=False, path_type=Path), help="As for `grpe train`.")
 @click.option("--batch-size", type=click.IntRange(min=1), help="Graphs at a time; changes no number.")
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1, ...")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from .options import data_option
 from .progress import download_progress, progress
 
 if TYPE_CHECKING:
@@ -55,13 +56,7 @@ def dataset_options(command: Command) -> Command:
         click.option("--force", is_flag=True, help="Replace the dataset if it is there already."),
         click.option("--strict", is_flag=True, help="Stop at the first row that cannot be used."),
         click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Worker processes."),
-        click.option(
-            "--data",
-            type=click.Path(file_okay=False, path_type=Path),
-            default=Path("data"),
-            show_default=True,
-            help="Folder of the processed datasets.",
-        ),
+        data_option,
     ):
         command = option(command)
     return command

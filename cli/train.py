@@ -8,6 +8,7 @@ import click
 
 from .conduct import Duration, conduct
 from .dataset import processed
+from .options import data_option
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -32,13 +33,7 @@ def training_options(command: Command) -> Command:
             type=click.Path(file_okay=False, path_type=Path),
             help="Where raw files are, if the dataset is not processed yet.  [default: DATA/raw]",
         ),
-        click.option(
-            "--data",
-            type=click.Path(file_okay=False, path_type=Path),
-            default=Path("data"),
-            show_default=True,
-            help="Folder of the processed datasets.",
-        ),
+        data_option,
     ):
         command = option(command)
     return command

@@ -3,19 +3,17 @@
 import dataclasses
 import hashlib
 import pickle
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from grpe_dgl.data.description import Description
 from grpe_dgl.errors import InputError
 from grpe_dgl.official.convert import Imported, convert
 from grpe_dgl.official.datasets import KnownDataset, find_dataset
 from grpe_dgl.recipe import Recipe, load_recipe, shipped_recipes
-from grpe_dgl.training.checkpoint import NOT_TORCH, Checkpoint
+from grpe_dgl.torch_file import NOT_TORCH, load_tensors
+from grpe_dgl.training.checkpoint import Checkpoint
 
 WRAPPERS = ("state_dict", "model_state_dict", "model", "state")  # keys under which people keep a state dict
 
@@ -73,13 +71,9 @@ def import_file(path: str | Path, *, num_heads: int, dataset: str) -> tuple[Chec
 def _state_dict(path: Path) -> Mapping[str, Any]:
     accepted = "accepted: a state dict of the authors' model, saved by torch"
     try:
-        file = path.open("rb")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    try:
-        with file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch's, about files that are refused in the next moment
-            content = torch.load(file, map_location="cpu", weights_only=True)
+        content = load_tensors(path)
+    except InputError:
+        raise
     except pickle.UnpicklingError as error:
         reason = str(error).split("\n")[0][:200]
         raise InputError(f"{path} holds more than tensors and is not loaded ({reason}); {accepted}") from None

@@ -1,9 +1,5 @@
 """A checkpoint: one file with the model, its recipe, what it knows of its data and all that resuming needs."""
 
-import pickle
-import struct
-import warnings
-import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,24 +12,11 @@ from grpe_dgl.errors import InputError
 from grpe_dgl.nn import GRPE
 from grpe_dgl.recipe import Recipe
 from grpe_dgl.recipe.build import build_model
+from grpe_dgl.torch_file import NOT_TORCH, load_tensors
 from grpe_dgl.whole_file import whole_file
 
 FORMAT = "grpe-dgl checkpoint"
 FORMAT_VERSION = 1
-# What torch.load raises for bytes that it did not write: its unpickler trips over them in whatever way they ask for.
-NOT_TORCH = (
-    pickle.UnpicklingError,
-    zipfile.BadZipFile,
-    AssertionError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    struct.error,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,13 +76,9 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     path = Path(path)
     accepted = "accepted: a checkpoint written by grpe-dgl"
     try:
-        file = path.open("rb")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    try:
-        with file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch's, about files that are refused in the next moment
-            content = torch.load(file, map_location="cpu", weights_only=True)
+        content = load_tensors(path)
+    except InputError:
+        raise
     except NOT_TORCH:
         found = "a file that is cut short or damaged" if _is_zip(path) else "another kind of file"
         raise InputError(f"{path} is not a checkpoint: found {found}; {accepted}") from None
