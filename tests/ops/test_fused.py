@@ -121,6 +121,13 @@ def test_shares_are_balanced_and_complete(sizes, count):
     assert max(costs) <= sum(costs) / count + 4 * (max(sizes) + ROW_COST)
 
 
+@pytest.mark.slow
+def test_sizes_that_differ_wildly():
+    inputs = random_inputs([2, 2000, 3, 41], 2, 3, 7)
+    found, expected = (output_and_gradients(inputs, backend) for backend in ("fused", "dense"))
+    assert all(relative_error(a, b) < 1e-10 for a, b in zip(found, expected, strict=True))
+
+
 def test_any_order_of_the_edges_and_int64_relations():
     inputs = random_inputs([4, 1, 6], 3, 4, 5)
     order = torch.randperm(inputs.pairs.num_edges(), generator=torch.Generator().manual_seed(0))
