@@ -7,8 +7,9 @@ from grpe_dgl.training.submission import write_submission
 
 
 @pytest.mark.parametrize(
-    "dataset, split, count", [("pcqm4mv2", "test-dev", 147_037), ("pcqm4mv2", "test-challenge", 147_432), ("pcqm4m", "test", 377_423)]
-)  # fmt: skip
+    "dataset, split, count",
+    [("pcqm4mv2", "test-dev", 147_037), ("pcqm4mv2", "test-challenge", 147_432), ("pcqm4m", "test", 377_423)],
+)
 def test_ogb_takes_the_whole_split(dataset, split, count, tmp_path):
     predictions = torch.arange(count).float().unsqueeze(1) / count
     path = write_submission(predictions, dataset, split, tmp_path / "new")
