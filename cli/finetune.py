@@ -48,7 +48,7 @@ def finetune_command(
     from grpe_dgl.data import load
     from grpe_dgl.data.description import Description
     from grpe_dgl.recipe import load_recipe, shipped_recipes
-    from grpe_dgl.recipe.build import build_model
+    from grpe_dgl.recipe.build import build_for
     from grpe_dgl.training.carry import carry, provenance_of, require_fits
     from grpe_dgl.training.checkpoint import load_checkpoint
 
@@ -82,13 +82,7 @@ def finetune_command(
         return provenance_of(source, checkpoint, carry(source, model, recipe.model))
 
     # Once before anything is written, to say what will happen.
-    model = build_model(
-        recipe.model,
-        task=description.task,
-        node_vocabulary=description.node_vocabulary,
-        node_features=description.node_features,
-        num_edge_types=description.num_edge_types,
-    )
+    model = build_for(recipe.model, description)
     carried = carry(source, model, recipe.model)
     if os.environ.get("RANK", "0") == "0":
         click.echo(f"carried from {checkpoint} ({source.description.name}): {carried.numbers:,} weights")

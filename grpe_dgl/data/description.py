@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from grpe_dgl.data.manifest import Manifest
+from grpe_dgl.data.manifest import Manifest, typed
 from grpe_dgl.data.source import Task
 from grpe_dgl.errors import InputError
 
@@ -46,12 +46,7 @@ class Description:
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Self:
         """Return what `to_dict` was made of."""
-        fields = dict(plain)
-        task = dict(fields["task"])
-        fields["task"] = Task(**{**task, "targets": tuple(task["targets"]), "classes": tuple(task["classes"])})
-        for key in ("node_vocabulary", "target_mean", "target_deviation"):
-            fields[key] = None if fields[key] is None else tuple(fields[key])
-        return cls(**fields)
+        return cls(**typed(plain))
 
     def require_same_input(self, other: "Description", *, what: str) -> None:
         """Raise unless a model made for this data can read `other`'s graphs; `what` names the other in the error."""

@@ -111,13 +111,19 @@ class Manifest:
             raise InputError(f"{path} is corrupt: {type(error).__name__}: {error}") from None
 
 
-def _fields(content: dict[str, Any]) -> dict[str, Any]:
-    """Turn the lists and dicts of JSON into the manifest's types, checking what names a file or a dtype."""
-    fields = {key: value for key, value in content.items() if key not in ("format", "format_version", "relations")}
-    task = dict(fields["task"])
-    fields["task"] = Task(**{**task, "targets": tuple(task["targets"]), "classes": tuple(task["classes"])})
+def typed(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields that were saved as plain dicts and lists with their task and tuples made again."""
+    task = plain["task"]
+    fields = {**plain, "task": Task(**{**task, "targets": tuple(task["targets"]), "classes": tuple(task["classes"])})}
     for key in ("node_vocabulary", "target_mean", "target_deviation"):
         fields[key] = None if fields[key] is None else tuple(fields[key])
+    return fields
+
+
+def _fields(content: dict[str, Any]) -> dict[str, Any]:
+    """Turn the lists and dicts of JSON into the manifest's types, checking what names a file or a dtype."""
+    head = ("format", "format_version", "relations")
+    fields = typed({key: value for key, value in content.items() if key not in head})
     for key in ("num_graphs", "num_nodes", "num_edges", "num_pairs", "max_nodes", "num_edge_types"):
         if not isinstance(fields[key], int) or fields[key] < 0:
             raise ValueError(f"{key} is {fields[key]!r}")

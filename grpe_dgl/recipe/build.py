@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
+from grpe_dgl.data.description import Description
 from grpe_dgl.data.source import Task
 from grpe_dgl.nn import GRPE
 from grpe_dgl.recipe.schema import ModelRecipe
@@ -39,4 +40,16 @@ def build_model(
         node_vocabulary=node_vocabulary,
         node_features=node_features,
         num_edge_types=num_edge_types,
+    )
+
+
+def build_for(model: ModelRecipe, description: Description, *, backend: str | None = None) -> GRPE:
+    """Build the model of a recipe for the data that `description` describes; see `build_model`."""
+    return build_model(
+        model,
+        task=description.task,
+        node_vocabulary=description.node_vocabulary,
+        node_features=description.node_features,
+        num_edge_types=description.num_edge_types,
+        backend=backend,
     )

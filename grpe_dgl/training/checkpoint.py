@@ -11,7 +11,7 @@ from grpe_dgl.data.description import Description
 from grpe_dgl.errors import InputError
 from grpe_dgl.nn import GRPE
 from grpe_dgl.recipe import Recipe
-from grpe_dgl.recipe.build import build_model
+from grpe_dgl.recipe.build import build_for
 from grpe_dgl.torch_file import NOT_TORCH, load_tensors
 from grpe_dgl.whole_file import whole_file
 
@@ -38,14 +38,7 @@ class Checkpoint:
 
     def model(self, *, backend: str | None = None) -> GRPE:
         """Build the model with its weights, ready to predict."""
-        model = build_model(
-            self.recipe.model,
-            task=self.description.task,
-            node_vocabulary=self.description.node_vocabulary,
-            node_features=self.description.node_features,
-            num_edge_types=self.description.num_edge_types,
-            backend=backend,
-        )
+        model = build_for(self.recipe.model, self.description, backend=backend)
         model.load_state_dict(self.weights)
         return model.eval()
 

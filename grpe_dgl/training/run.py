@@ -16,7 +16,7 @@ from grpe_dgl.data.description import Description
 from grpe_dgl.errors import InputError
 from grpe_dgl.nn import GRPE
 from grpe_dgl.recipe import Recipe
-from grpe_dgl.recipe.build import build_model
+from grpe_dgl.recipe.build import build_for
 from grpe_dgl.training.carry import freeze_encoder
 from grpe_dgl.training.checkpoint import Checkpoint, load_checkpoint
 from grpe_dgl.training.curves import draw_curves
@@ -89,14 +89,7 @@ def run(
 
     description = Description.of(data.manifest)
     torch.manual_seed(training.seed)  # the weights are the same on every process
-    model = build_model(
-        recipe.model,
-        task=data.task,
-        node_vocabulary=data.manifest.node_vocabulary,
-        node_features=data.manifest.node_features,
-        num_edge_types=data.manifest.num_edge_types,
-        backend=backend,
-    )
+    model = build_for(recipe.model, description, backend=backend)
     provenance = {} if start is None else start(model)
     if training.freeze_encoder:
         freeze_encoder(model)
