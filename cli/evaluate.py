@@ -6,12 +6,12 @@ from pathlib import Path
 import click
 
 from .dataset import processed
-from .options import data_option
+from .options import InputFile, data_option
 from .progress import progress
 
 
 @click.command("evaluate")
-@click.argument("checkpoint", type=click.Path(path_type=Path), metavar="CKPT")
+@click.argument("checkpoint", type=InputFile(), metavar="CKPT")
 @click.option("--split", default="test", show_default=True, help="train, valid, test, ...")
 @click.option("--metric", multiple=True, help="One or more metrics.  [default: the one it was trained for]")
 @click.option("--dataset", help="Another dataset that fits: a name inside --data or a folder.")

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import click
 
+from .options import InputFile
+
 
 @click.command("export")
-@click.argument("checkpoint", type=click.Path(path_type=Path), metavar="CKPT")
+@click.argument("checkpoint", type=InputFile(), metavar="CKPT")
 @click.option(
     "--format",
     "formats",

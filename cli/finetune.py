@@ -9,6 +9,7 @@ import click
 
 from .conduct import conduct
 from .dataset import processed
+from .options import InputFile
 from .train import overrides_of, training_options
 
 if TYPE_CHECKING:
@@ -19,9 +20,7 @@ OWN_DATA = "property"  # the recipe for data that has none of its own
 
 @click.command("finetune")
 @click.argument("target", metavar="TARGET")
-@click.option(
-    "--from", "checkpoint", required=True, type=click.Path(path_type=Path), help="The checkpoint to start from."
-)
+@click.option("--from", "checkpoint", required=True, type=InputFile(), help="The checkpoint to start from.")
 @click.option("--dataset", help="The dataset, for a recipe that fits any: a name inside --data or a folder.")
 @click.option("--freeze-encoder", is_flag=True, help="training.freeze_encoder: train the head alone.")
 @training_options

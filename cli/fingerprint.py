@@ -4,9 +4,11 @@ from pathlib import Path
 
 import click
 
-from .inputs import checkpoints_and_inputs, input_options, open_rows
+from .inputs import checkpoints_and_inputs, choose_workers, input_options, open_rows
 from .output import check_output
 from .progress import progress
+
+SHOWN = 10  # rows without a fingerprint that are told on the screen: a .npy file has no column for the reason
 
 
 @click.command("fingerprint")
@@ -23,17 +25,15 @@ def fingerprint_command(
     split: str | None,
     device: str,
     max_nodes: int,
-    workers: int,
+    workers: int | None,
 ) -> None:
     """Write fingerprints of INPUT: the virtual node after each of the last layers of the model in CKPT.
 
     Taken before the final norm, each of length 1, joined early to late. INPUT is as for `grpe predict`; so are the
     rows, except that .npy holds the numbers alone, with a row of NaN for a molecule that cannot be read.
     """
-    from grpe_dgl.inference import load
-    from grpe_dgl.inference.fingerprint import write_fingerprints
-    from grpe_dgl.inference.output import TABLES, open_table
-    from grpe_dgl.inference.rows import unused_names
+    from grpe_dgl.inference.output import TABLES, open_table, unused_names
+    from grpe_dgl.inference.whole_table import Fingerprint, write_fingerprints
 
     from .conduct import choose_device
 
@@ -41,24 +41,27 @@ def fingerprint_command(
     if len(checkpoints) > 1:
         raise click.UsageError(f"{len(checkpoints)} checkpoints; accepted: one")
     check_output(out, force=force, suffixes=(*TABLES, ".npy"))
-    predictor = load(checkpoints[0], device=choose_device(device))
-    predictor.require_layers(layers)
-    rows = open_rows(inputs, predictor, smiles=smiles, split=split, max_nodes=max_nodes, workers=workers)
-    width = layers * predictor.checkpoint.recipe.model.hidden_size
-    *numbers, error = unused_names([*(f"fingerprint_{i}" for i in range(width)), "error"], rows.columns)
-    done = 0
-    unreadable: list[tuple[int, str]] = []
+    fingerprint = Fingerprint(checkpoints[0], str(choose_device(device)), layers)
+    fingerprint.predictor.require_layers(layers)
+    rows = open_rows(inputs, fingerprint.predictor, smiles=smiles, split=split, max_nodes=max_nodes)
+    names = [f"fingerprint_{i}" for i in range(fingerprint.width)]
+    *numbers, error_column = unused_names([*names, "error"], rows.columns)
+    done = unreadable = 0
+    shown: list[str] = []
     with (
         progress("fingerprint", rows.total, rows.unit) as more,
-        open_table(out, rows.columns, numbers, error) as writer,
+        open_table(out, rows.columns, numbers, error_column) as writer,
     ):
-        for count, errors in write_fingerprints(predictor, rows.chunks, writer, layers=layers):
-            unreadable += [(done + place, reason) for place, reason in errors]
-            done += count
-            more(count)
-    skipped = f", {len(unreadable):,} without a fingerprint" if unreadable else ""
-    click.echo(f"{done:,} {rows.unit}{skipped}, {width} numbers each: {out}")
-    for row, reason in unreadable[:10]:
-        click.echo(f"  row {row}: {reason}")
-    if len(unreadable) > 10:
-        click.echo(f"  and {len(unreadable) - 10:,} more")
+        processes = choose_workers(workers, rows, fingerprint.device)
+        for errors in write_fingerprints(rows, fingerprint, writer, workers=processes):
+            reasons = [(done + place, error) for place, error in enumerate(errors) if error is not None]
+            shown += [f"  row {row}: {reason}" for row, reason in reasons[: SHOWN - len(shown)]]
+            unreadable += len(reasons)
+            done += len(errors)
+            more(len(errors))
+    skipped = f", {unreadable:,} without a fingerprint" if unreadable else ""
+    click.echo(f"{done:,} {rows.unit}{skipped}, {fingerprint.width} numbers each: {out}")
+    for line in shown:
+        click.echo(line)
+    if unreadable > len(shown):
+        click.echo(f"  and {unreadable - len(shown):,} more")

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import click
 
+from .options import InputFile
 from .output import check_output
 
 
 @click.command("import")
-@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@click.argument("file", type=InputFile(), metavar="FILE")
 @click.option("--heads", required=True, type=click.IntRange(min=1), help="Attention heads; the file does not say.")
 @click.option("--dataset", required=True, help="What the model was trained on: a name that `grpe datasets` lists.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="The checkpoint to write.")

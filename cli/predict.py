@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .inputs import checkpoints_and_inputs, input_options, open_rows
+from .inputs import checkpoints_and_inputs, choose_workers, input_options, open_rows
 from .output import check_output
 from .progress import progress
 
@@ -27,7 +27,7 @@ def predict_command(
     split: str | None,
     device: str,
     max_nodes: int,
-    workers: int,
+    workers: int | None,
 ) -> None:
     """Predict INPUT with the model in CKPT, or with the mean of several.
 
@@ -35,19 +35,17 @@ def predict_command(
     row keeps its columns and gets predictions: numbers in the target's own unit, or probabilities. A molecule that
     cannot be read gets none, and the reason in the column `error`.
     """
-    from grpe_dgl.inference import load
-    from grpe_dgl.inference.ensemble import Ensemble
-    from grpe_dgl.inference.output import TABLES, CSVWriter, Writer, open_table
-    from grpe_dgl.inference.rows import unused_names
+    from grpe_dgl.inference.output import TABLES, CSVWriter, Writer, open_table, unused_names
+    from grpe_dgl.inference.whole_table import Prediction, write_predictions
 
     from .conduct import choose_device
 
     checkpoints, inputs = checkpoints_and_inputs(arguments)
     if out is not None:
         check_output(out, force=force, suffixes=TABLES)
-    target = choose_device(device)
-    ensemble = Ensemble([load(path, device=target) for path in checkpoints])
-    rows = open_rows(inputs, ensemble.members[0], smiles=smiles, split=split, max_nodes=max_nodes, workers=workers)
+    prediction = Prediction(tuple(checkpoints), str(choose_device(device)))
+    ensemble = prediction.ensemble
+    rows = open_rows(inputs, ensemble.members[0], smiles=smiles, split=split, max_nodes=max_nodes)
     ours = unused_names([*ensemble.text_columns, *ensemble.number_columns, "error"], rows.columns)
     texts, numbers = rows.columns + ours[: len(ensemble.text_columns)], ours[len(ensemble.text_columns) : -1]
     done = unreadable = 0
@@ -57,9 +55,11 @@ def predict_command(
             writer: Writer = CSVWriter(sys.stdout, texts, numbers, ours[-1])
         else:
             writer = stack.enter_context(open_table(out, texts, numbers, ours[-1]))
-        for count, without in ensemble.write(rows.chunks, writer):
-            done, unreadable = done + count, unreadable + without
-            more(count)
+        processes = choose_workers(workers, rows, prediction.device)
+        for errors in write_predictions(rows, prediction, writer, workers=processes):
+            done += len(errors)
+            unreadable += sum(error is not None for error in errors)
+            more(len(errors))
     skipped = f", {unreadable:,} without a prediction (column {ours[-1]} says why)" if unreadable else ""
     if out is not None:
         click.echo(f"{done:,} {rows.unit}{skipped}: {out}")

@@ -5,9 +5,8 @@ from typing import Any
 
 import click
 
+from .options import InputFile
 from .preprocess import dataset_options, run
-
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 class _Fractions(click.ParamType):
@@ -26,7 +25,7 @@ class _Fractions(click.ParamType):
 
 
 @click.command("csv")
-@click.argument("file", type=_FILE)
+@click.argument("file", type=InputFile())
 @click.option("--smiles", default="smiles", show_default=True, help="The column of the molecules.")
 @click.option(
     "--target",
@@ -46,9 +45,9 @@ class _Fractions(click.ParamType):
     help="How rows are divided.  [default: random, or what --split-column or --train-rows ask for]",
 )
 @click.option("--split-column", help="The column that holds train, valid or test.")
-@click.option("--train-rows", type=_FILE, help="File of row numbers for train, one a line, counted from 0.")
-@click.option("--valid-rows", type=_FILE, help="The same for valid.")
-@click.option("--test-rows", type=_FILE, help="The same for test.")
+@click.option("--train-rows", type=InputFile(), help="File of row numbers for train, one a line, counted from 0.")
+@click.option("--valid-rows", type=InputFile(), help="The same for valid.")
+@click.option("--test-rows", type=InputFile(), help="The same for test.")
 @click.option("--fractions", type=_Fractions(), default="0.8,0.1,0.1", show_default=True, help="Train,valid,test.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random split.")
 @click.option(

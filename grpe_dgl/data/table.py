@@ -35,12 +35,13 @@ class Table:
         self._plain = name.endswith(".smi")
         with self._open() as stream:
             if self._plain:
-                width = len(stream.readline().split())
-                self.columns = ["smiles", *(str(i + 1) for i in range(1, width))]
+                width = len(next((line for line in stream if line.strip()), "").split())
+                self.columns = ["smiles", *(str(i + 1) for i in range(1, width))] if width else []
             else:
                 self.columns = [name.strip() for name in next(csv.reader(stream), [])]
         if not any(self.columns):
-            raise InputError(f"{file} is empty; accepted: a first line with the names of the columns")
+            wanted = "a SMILES in every line" if self._plain else "a first line with the names of the columns"
+            raise InputError(f"{file} is empty; accepted: {wanted}")
 
     def place(self, column: str) -> int:
         """Return which column is called `column`; raises an error that names those there are."""
@@ -97,9 +98,11 @@ class Table:
                 yield reader.line_num, cells
 
     def _smi(self, stream: TextIO) -> Iterator[Row]:
+        width = len(self.columns)
         for line, text in enumerate(stream, 1):
-            if cells := text.split(maxsplit=len(self.columns) - 1):
-                yield line, [cell.strip() for cell in cells]
+            # The last of several columns may be a name of several words, or missing.
+            if cells := text.split(maxsplit=width - 1 if width > 1 else -1):
+                yield line, [cell.strip() for cell in cells] + [""] * (width - len(cells))
 
     @contextmanager
     def _open(self) -> Iterator[TextIO]:

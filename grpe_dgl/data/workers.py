@@ -17,6 +17,13 @@ from typing import Any
 _AHEAD = 3  # jobs per worker that may be started before the first of them is taken
 
 
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # Linux; elsewhere a process may use them all
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def run_in_order(
     jobs: Iterable[Callable[[], Any]], finish: Callable[[Any], Any], workers: int
 ) -> Generator[Any, None, None]:
@@ -29,19 +36,20 @@ def run_in_order(
     finish
         Applied to each job's result where the job runs.
     workers
-        How many processes; 1 runs everything in this one.
+        How many processes; 1 runs everything in this one. They share the cores among them.
     """
     if workers <= 1:
         for job in jobs:
             yield finish(job())
         return
     context = multiprocessing.get_context("spawn")
+    threads = max(1, cores() // workers)
     processes, connections = [], []
     try:
         with _signals_held():
             for _ in range(workers):
                 ours, theirs = context.Pipe()
-                process = context.Process(target=_serve, args=(theirs,), daemon=True)
+                process = context.Process(target=_serve, args=(theirs, threads), daemon=True)
                 process.start()
                 theirs.close()
                 processes.append(process)
@@ -90,12 +98,11 @@ def _dispatch(jobs: Iterator[Callable[[], Any]], connections: list[Connection]) 
             taken += 1
 
 
-def _serve(connection: Connection) -> None:
+def _serve(connection: Connection, threads: int) -> None:
     """Answer jobs until the parent is gone."""
-    # One process per core: none of them needs threads. Read when numba and torch are first imported, which is when the
-    # first message is unpickled.
+    # Read when numba and torch are first imported, which is when the first message is unpickled.
     for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = "1"
+        os.environ[name] = str(threads)
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         finish = connection.recv()
         while True:

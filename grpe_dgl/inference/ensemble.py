@@ -1,6 +1,6 @@
 """One or several models that predict the same, and what their predictions are called in a table."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from grpe_dgl.errors import InputError
-from grpe_dgl.inference.output import Writer
 from grpe_dgl.inference.predictor import Predictor
-from grpe_dgl.inference.rows import RowChunk
+from grpe_dgl.inference.rows import Chunk
 
 Array = npt.NDArray[Any]
 
@@ -51,9 +50,9 @@ class Ensemble:
             names = [prefix + name for name in task.targets]
         return names if len(self.members) == 1 else names + [f"{name}_spread" for name in names]
 
-    def predict(self, rows: RowChunk) -> list[Array]:
+    def predict(self, chunk: Chunk) -> list[Array]:
         """Return the numbers of every graph of a chunk: (1 or nodes, number_columns) each."""
-        each = [member.chunk(rows, member.outputs) for member in self.members]
+        each = [member.predict_chunk(chunk) for member in self.members]
         if len(each) == 1:
             return each[0]
         results = []
@@ -62,28 +61,11 @@ class Ensemble:
             results.append(np.concatenate([stacked.mean(0), stacked.std(0, ddof=1)], -1))
         return results
 
-    def write(self, chunks: Iterable[RowChunk], writer: Writer) -> Iterable[tuple[int, int]]:
-        """Predict and write chunk by chunk; yield after each how many rows it had and how many of them had no graph."""
+    def texts(self, values: Array) -> list[list[str]]:
+        """Return the cells of `text_columns` for the rows of one graph, of which `values` are the numbers."""
         task = self.members[0].description.task
-        width = len(self.number_columns)
-        for rows in chunks:
-            found = iter(self.predict(rows))
-            texts: list[list[str]] = []
-            numbers: list[Array] = []
-            errors: list[str | None] = []
-            for cells, error in zip(rows.cells, rows.errors, strict=True):
-                if error is not None:
-                    texts.append([*cells, *([""] * len(self.text_columns))])
-                    numbers.append(np.full((1, width), np.nan))
-                    errors.append(error)
-                    continue
-                values = next(found)
-                for node, row in enumerate(values):
-                    text = [*cells, *([str(node)] if task.level == "node" else [])]
-                    if task.kind == "multiclass":
-                        text.append(task.classes[int(row[: len(task.classes)].argmax())])
-                    texts.append(text)
-                numbers.append(values)
-                errors += [None] * len(values)
-            writer.write(texts, np.concatenate(numbers), errors)
-            yield len(rows.cells), sum(error is not None for error in rows.errors)
+        cells: list[list[str]] = [[str(node)] if task.level == "node" else [] for node in range(len(values))]
+        if task.kind == "multiclass":
+            for row, best in zip(cells, values[:, : len(task.classes)].argmax(-1), strict=True):
+                row.append(task.classes[int(best)])
+        return cells

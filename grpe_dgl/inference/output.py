@@ -120,3 +120,15 @@ def open_table(path: Path, texts: Sequence[str], numbers: Sequence[str], error: 
                 array.close()
         else:
             raise InputError(f"{path}: accepted: a name that ends in {', '.join(TABLES)} or .npy")
+
+
+def unused_names(wanted: Sequence[str], taken: Sequence[str]) -> list[str]:
+    """Return the wanted names, with a number after those that are taken already."""
+    names: list[str] = []
+    for name in wanted:
+        number, free = 2, name
+        while free in taken or free in names:
+            free = f"{name}_{number}"
+            number += 1
+        names.append(free)
+    return names

@@ -14,7 +14,7 @@ from grpe_dgl.data.assembly import Batch, assemble
 from grpe_dgl.data.description import Description
 from grpe_dgl.data.molecules import MAX_NODES
 from grpe_dgl.errors import InputError
-from grpe_dgl.inference.rows import RowChunk, molecules
+from grpe_dgl.inference.rows import Chunk, smiles_rows
 from grpe_dgl.relations import Relations
 from grpe_dgl.training.checkpoint import Checkpoint, load_checkpoint
 from grpe_dgl.training.evaluation import in_targets_unit
@@ -103,7 +103,7 @@ class Predictor:
             each target, or of each class). A molecule that cannot be read is a row of NaN, and a warning says why.
             For a node task one row per atom, molecule after molecule.
         """
-        return self._of_smiles(smiles, max_nodes, self.outputs, self.description.task.num_outputs)
+        return self._of_smiles(smiles, max_nodes, self.predict_chunk, self.description.task.num_outputs)
 
     def fingerprint(self, smiles: Sequence[str], *, layers: int = 3, max_nodes: int = MAX_NODES) -> Array:
         """Return each molecule's virtual node after the last `layers` layers, (R, layers * hidden_size) float32.
@@ -112,7 +112,7 @@ class Predictor:
         """
         self.require_layers(layers)
         width = layers * self.checkpoint.recipe.model.hidden_size
-        return self._of_smiles(smiles, max_nodes, lambda batch: self.fingerprints(batch, layers), width)
+        return self._of_smiles(smiles, max_nodes, lambda chunk: self.fingerprint_chunk(chunk, layers), width)
 
     @torch.no_grad()
     def outputs(self, batch: Batch) -> Array:
@@ -149,28 +149,36 @@ class Predictor:
         if not 1 <= layers <= most:
             raise InputError(f"layers is {layers}; accepted: 1..{most}, as {self.source} has {most}")
 
-    def chunk(self, rows: RowChunk, compute: Callable[[Batch], Array]) -> list[Array]:
-        """Apply `compute` to the graphs of a chunk, batch by batch; return its rows graph by graph, in order."""
-        sizes = np.diff(rows.arrays.node_offsets)[rows.graphs].astype(np.int64) + 1
-        per_node = self.description.task.level == "node"
-        results: list[Array] = [np.zeros(0)] * len(rows.graphs)
+    def predict_chunk(self, chunk: Chunk) -> list[Array]:
+        """Predict the graphs of a chunk, each (1 or nodes, outputs)."""
+        return self._by_graph(chunk, self.outputs, per_node=self.description.task.level == "node")
+
+    def fingerprint_chunk(self, chunk: Chunk, layers: int) -> list[Array]:
+        """Return the fingerprints of the graphs of a chunk, each (1, layers * hidden_size)."""
+        return self._by_graph(chunk, lambda batch: self.fingerprints(batch, layers), per_node=False)
+
+    def _by_graph(self, chunk: Chunk, compute: Callable[[Batch], Array], *, per_node: bool) -> list[Array]:
+        """Apply `compute` batch by batch; return its rows graph by graph, in order."""
+        sizes = np.diff(chunk.arrays.node_offsets)[chunk.graphs].astype(np.int64) + 1
+        results: list[Array] = [np.zeros(0)] * len(chunk.graphs)
         for places in batches_by_size(sizes):
-            batch = assemble(rows.arrays, rows.graphs[places], self.relations)
-            values = compute(batch)
-            # A fingerprint is one row per graph for any task.
-            counts = sizes[places] - 1 if per_node and len(values) != len(places) else np.ones(len(places), int)
+            values = compute(assemble(chunk.arrays, chunk.graphs[places], self.relations))
+            counts = sizes[places] - 1 if per_node else np.ones(len(places), int)
             for place, part in zip(places, np.split(values, counts.cumsum()[:-1]), strict=True):
                 results[place] = part
         return results
 
-    def _of_smiles(self, smiles: Sequence[str], max_nodes: int, compute: Callable[[Batch], Array], width: int) -> Array:
+    def _of_smiles(
+        self, smiles: Sequence[str], max_nodes: int, compute: Callable[[Chunk], list[Array]], width: int
+    ) -> Array:
         if isinstance(smiles, str):
             raise InputError(f"smiles is the text {smiles!r}; accepted: a list of SMILES")
         self.require_molecules()
         parts: list[Array] = []
-        for rows in molecules([([text], text) for text in smiles], max_nodes=max_nodes):
-            found = iter(self.chunk(rows, compute))
-            for error in rows.errors:
+        for _, read in smiles_rows(smiles, max_nodes=max_nodes).jobs:
+            chunk = read()
+            found = iter(compute(chunk))
+            for error in chunk.errors:
                 if error is not None:
                     warnings.warn(f"molecule {len(parts)}: {error}", stacklevel=3)
                 parts.append(next(found) if error is None else np.full((1, width), np.nan, np.float32))

@@ -1,26 +1,24 @@
-"""Rows to predict, some thousands at a time: from SMILES, from a table, from a processed dataset."""
+"""Rows to predict, some hundreds at a time: from SMILES, from a table, from a processed dataset."""
 
-import collections
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from grpe_dgl.data.dataset import Dataset
-from grpe_dgl.data.graphs import Graphs
 from grpe_dgl.data.in_memory import GraphArrays, InMemory
 from grpe_dgl.data.molecule_columns import ATOM_COLUMNS, NUM_BOND_TYPES
 from grpe_dgl.data.molecules import MAX_NODES, graphs_of_smiles
-from grpe_dgl.data.packing import Layout, PackedRun, pack
+from grpe_dgl.data.packing import Layout, pack
 from grpe_dgl.data.source import Task
+from grpe_dgl.data.store import Store
 from grpe_dgl.data.table import Table
-from grpe_dgl.data.workers import run_in_order
 
-RUN = 2000  # rows at a time
+SIZE = 500  # rows at a time: batches are full, and progress shows every few seconds for the largest models, too
 _LAYOUT = Layout(
     task=Task(level="graph", kind="regression", targets=(), metric="mae"),  # molecules to predict have no labels
     node_vocabulary=ATOM_COLUMNS,
@@ -31,11 +29,9 @@ _LAYOUT = Layout(
 
 
 @dataclass(frozen=True)
-class RowChunk:
-    """Some rows of an input, with the graphs of those that have one."""
+class Chunk:
+    """The graphs of some rows."""
 
-    cells: list[list[str]]
-    """R rows, as they are to stand in the output."""
     errors: list[str | None]
     """(R,): why a row has no graph; None where it has one."""
     arrays: GraphArrays
@@ -43,73 +39,71 @@ class RowChunk:
     """(rows without an error,): their graphs' numbers in `arrays`."""
 
 
-def molecules(
-    rows: Iterable[tuple[list[str], str]], *, max_nodes: int = MAX_NODES, workers: int = 1, size: int = RUN
-) -> Iterator[RowChunk]:
-    """Yield rows of molecules with their graphs.
-
-    Parameters
-    ----------
-    rows
-        The cells of each row, and its SMILES.
-    max_nodes
-        The largest molecule that is taken, in atoms.
-    workers
-        How many processes read molecules; 1 does it here.
-    size
-        Rows in a chunk.
-    """
-    waiting: collections.deque[list[list[str]]] = collections.deque()
-    iterator = iter(rows)
-
-    def jobs() -> Iterator[Any]:
-        while chunk := list(islice(iterator, size)):
-            waiting.append([cells for cells, _ in chunk])
-            yield functools.partial(graphs_of_smiles, [smiles for _, smiles in chunk], max_nodes=max_nodes)
-
-    for run in run_in_order(jobs(), _pack, workers):
-        cells = waiting.popleft()
-        errors: list[str | None] = [None] * len(cells)
-        for skip in run.graphs.skipped:
-            errors[skip.row] = skip.reason
-        arrays = InMemory(run, _LAYOUT)
-        yield RowChunk(cells, errors, arrays, np.arange(len(arrays)))
+Job = tuple[list[list[str]], Callable[[], Chunk]]
+"""The cells of some rows, as they are to stand in the output, and what reads their graphs, here or elsewhere."""
 
 
-def table_rows(table: Table, smiles: str) -> Iterator[tuple[list[str], str]]:
-    """Yield the cells and the SMILES of every row of a table."""
+@dataclass(frozen=True)
+class Rows:
+    """The rows of an input."""
+
+    columns: list[str]
+    total: int
+    unit: str
+    """What one of them is, in the plural."""
+    jobs: Iterator[Job]
+
+
+def smiles_rows(smiles: Sequence[str], *, max_nodes: int = MAX_NODES) -> Rows:
+    """Return molecules as rows of one column; those of more than `max_nodes` atoms have an error instead of a graph."""
+    return Rows(["smiles"], len(smiles), "molecules", _jobs((([text], text) for text in smiles), max_nodes))
+
+
+def table_rows(table: Table, smiles: str, *, max_nodes: int = MAX_NODES) -> Rows:
+    """Return the rows of a table whose column `smiles` has molecules."""
     place = table.place(smiles)
-    for _, cells in table.rows():
-        yield cells, cells[place].strip()
+    total = sum(1 for _ in table.rows())  # also finds a broken row before hours of work, not after
+    rows = ((cells, cells[place].strip()) for _, cells in table.rows())
+    return Rows(table.columns, total, "molecules", _jobs(rows, max_nodes))
 
 
-DATASET_COLUMNS = ["graph", "row", "split"]
-
-
-def dataset_rows(data: Dataset, split: str | None, *, size: int = RUN) -> Iterator[RowChunk]:
-    """Yield the graphs of a processed dataset, of one split in its order or all of them, as rows of three columns."""
+def dataset_rows(data: Dataset, split: str | None) -> Rows:
+    """Return the graphs of a processed dataset, of one split in its order or all of them, as rows of three columns."""
     names = np.full(len(data), "", dtype=object)
     for name, part in data.splits.items():
         names[part.index] = name
     index = np.arange(len(data)) if split is None else data[split].index
-    source_row = data.store.row
-    for first in range(0, len(index), size):
-        graphs = index[first : first + size]
-        cells = [[str(graph), str(int(source_row[graph])), str(names[graph])] for graph in graphs]
-        yield RowChunk(cells, [None] * len(cells), data.store, graphs)
+
+    def jobs() -> Iterator[Job]:
+        for first in range(0, len(index), SIZE):
+            graphs = index[first : first + SIZE]
+            cells = [[str(graph), str(int(data.store.row[graph])), str(names[graph])] for graph in graphs]
+            yield cells, functools.partial(stored, data.store.path, graphs)
+
+    return Rows(["graph", "row", "split"], len(index), "graphs", jobs())
 
 
-def unused_names(wanted: Sequence[str], taken: Sequence[str]) -> list[str]:
-    """Return the wanted names, with a number after those that are taken already."""
-    names: list[str] = []
-    for name in wanted:
-        number, free = 2, name
-        while free in taken or free in names:
-            free = f"{name}_{number}"
-            number += 1
-        names.append(free)
-    return names
+def read(smiles: Sequence[str], max_nodes: int = MAX_NODES) -> Chunk:
+    """Return the graphs of molecules."""
+    run = pack(graphs_of_smiles(smiles, max_nodes=max_nodes), _LAYOUT)
+    errors: list[str | None] = [None] * len(smiles)
+    for skip in run.graphs.skipped:
+        errors[skip.row] = skip.reason
+    arrays = InMemory(run, _LAYOUT)
+    return Chunk(errors, arrays, np.arange(len(arrays)))
 
 
-def _pack(graphs: Graphs) -> PackedRun:
-    return pack(graphs, _LAYOUT)
+def stored(path: Path, graphs: npt.NDArray[np.int64]) -> Chunk:
+    """Return graphs of the processed dataset in the folder `path`."""
+    return Chunk([None] * len(graphs), _store(path), graphs)
+
+
+@functools.lru_cache(maxsize=1)
+def _store(path: Path) -> Store:
+    return Store(path)
+
+
+def _jobs(rows: Iterable[tuple[list[str], str]], max_nodes: int) -> Iterator[Job]:
+    iterator = iter(rows)
+    while some := list(islice(iterator, SIZE)):
+        yield [cells for cells, _ in some], functools.partial(read, [smiles for _, smiles in some], max_nodes)

@@ -42,8 +42,9 @@ class Checkpoint:
         model.load_state_dict(self.weights)
         return model.eval()
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | Path) -> None:
         """Write the file, whole or not at all."""
+        path = Path(path)
         content = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,

@@ -1,6 +1,8 @@
 import csv
 import gzip
 import io
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -159,3 +161,30 @@ def test_worker_processes_and_several_chunks_change_nothing(model, tmp_path):
     rows = read((tmp_path / "1.csv").read_text())
     assert [row["i"] for row in rows] == list(map(str, range(4100)))
     assert [i for i, row in enumerate(rows) if row["error"]] == [2050]
+
+
+PEAK = """
+import sys
+from pathlib import Path
+from grpe_dgl_cli.main import main
+main(sys.argv[1:], standalone_mode=False)
+print(Path("/proc/self/status").read_text())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads a process's peak memory as Linux tells it")
+def test_memory_does_not_grow_with_the_rows(model, tmp_path):
+    peaks = {}
+    for rows in (2_000, 40_000):
+        note = "x" * 4_000  # the long table has 160 MB of it
+        with (tmp_path / "x.csv").open("w") as file:
+            file.write("smiles,note\n")
+            file.writelines(f"CCO,{note}\n" for _ in range(rows))
+        words = ["predict", model, tmp_path / "x.csv", "--workers", 1, "--force", "--out", tmp_path / "out.csv"]
+        command = [sys.executable, "-c", PEAK, *map(str, words)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        peaks[rows] = int(done.stdout.split("VmHWM:")[1].split()[0])
+    with (tmp_path / "out.csv").open() as file:
+        assert sum(1 for _ in file) == 40_001
+    assert peaks[40_000] - peaks[2_000] < 30_000, f"kB at the most: {peaks}"

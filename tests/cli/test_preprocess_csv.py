@@ -96,7 +96,7 @@ def test_split_by_column_and_by_rows(run):
         (["t.csv", "--smiles", "mol", "--target", "logS"], 1, "has no column 'mol'; it has 'smiles', 'logS'"),
         (["t.csv", "--target", "smiles"], 1, "row 0 (line 2), column 'smiles': 'CO'; accepted: a number"),
         (["t.csv"], 2, "Missing option '--target'"),
-        (["absent.csv", "--target", "y"], 2, "'absent.csv' does not exist"),
+        (["absent.csv", "--target", "y"], 1, "absent.csv cannot be read: No such file"),
         (["t.csv", "--target", "logS", "--task", "ranking"], 2, "'regression', 'classification'"),
         (["t.csv", "--target", "logS", "--fractions", "0.8,x"], 2, "accepted: train,valid,test"),
         (["t.csv", "--target", "logS", "--fractions", "0.8,0.1"], 1, "three numbers that add up to 1"),
