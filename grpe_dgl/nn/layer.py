@@ -5,7 +5,9 @@ from torch import Tensor, nn
 
 from grpe_dgl.nn.attention import GRPEAttention
 from grpe_dgl.nn.encodings import Tables
+from grpe_dgl.nn.recomputation import recomputed
 from grpe_dgl.ops import DensePairs
+from grpe_dgl.ops.residual_dropout import residual_dropout
 
 
 class GRPELayer(nn.Module):
@@ -57,12 +59,26 @@ class GRPELayer(nn.Module):
         )
         self.ffn_norm = nn.LayerNorm(hidden_size)
         self.ffn = nn.Sequential(nn.Linear(hidden_size, ffn_size), nn.GELU(), nn.Linear(ffn_size, hidden_size))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = dropout
 
     def forward(self, pairs: dgl.DGLGraph | DensePairs, x: Tensor, tables: Tables) -> Tensor:
         """Return the block's output, of the shape of x, for x (N, hidden_size) and the tables of `RelationEncodings`.
 
         With `DensePairs` in place of a pair graph, x is a padded batch, (B, N, hidden_size).
         """
-        x = x + self.dropout(self.attention(pairs, self.attention_norm(x), tables))
-        return x + self.dropout(self.ffn(self.ffn_norm(x)))
+        dropout = self.dropout if self.training else 0.0
+        normed = self.attention_norm(x)
+        with recomputed(normed, self.attention_norm, x):
+            update = self.attention(pairs, normed, tables)
+        x = residual_dropout(x, update, dropout)
+        return residual_dropout(x, self._ffn(x), dropout)
+
+    def _ffn(self, x: Tensor) -> Tensor:
+        widen, activate, narrow = self.ffn
+        normed = self.ffn_norm(x)
+        with recomputed(normed, self.ffn_norm, x):
+            wide = widen(normed)
+        active = activate(wide)
+        with recomputed(active, activate, wide):
+            update: Tensor = narrow(active)
+        return update
