@@ -6,7 +6,6 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 
 def residual_dropout(x: Tensor, update: Tensor, dropout: float) -> Tensor:
@@ -39,10 +38,21 @@ class _ResidualDropout(torch.autograd.Function):
         return _kept(update, dropout, seed, x)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
-        dropout, seed = ctx.options
-        return grad, _kept(grad, dropout, seed, None), None, None
+        return grad, _Dropout.apply(grad, *ctx.options), None, None
+
+
+class _Dropout(torch.autograd.Function):
+    """Linear in the update, and so its own gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, update: Tensor, dropout: float, seed: int) -> Tensor:
+        ctx.options = dropout, seed
+        return _kept(update, dropout, seed, None)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return _Dropout.apply(grad, *ctx.options), None, None
 
 
 def _kept(update: Tensor, dropout: float, seed: int, x: Tensor | None) -> Tensor:

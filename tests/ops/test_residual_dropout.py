@@ -42,6 +42,7 @@ def test_gradient():
         return residual_dropout(x, update, 0.4)
 
     assert torch.autograd.gradcheck(seeded, (x, update))
+    assert torch.autograd.gradgradcheck(lambda x, update: seeded(x, update).pow(3), (x, update))
     assert torch.autograd.gradcheck(lambda x, update: seeded(x.T, update.T), (x, update))
 
 

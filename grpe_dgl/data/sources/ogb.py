@@ -67,10 +67,13 @@ def ogb(name: str, raw_dir: Path, *, progress: Callable[[int, int | None], objec
     index = {split: _column(folder / "split" / rule / f"{split}.csv.gz") for split in NAMES}
     targets = _target_names(folder, int(entry["num tasks"]))
     inverse = entry["add_inverse_edge"] == "True"
+    kind = _KINDS[entry["task type"]]
     return Source(
         name=name,
         origin=f"{name}, OGB's raw files, {rule} split",
-        task=Task(level="graph", kind=_KINDS[entry["task type"]], targets=targets, metric=entry["eval metric"]),
+        task=Task(
+            level="graph", kind=kind, targets=targets, metric=entry["eval metric"], standardise=kind == "regression"
+        ),
         node_vocabulary=ATOM_COLUMNS,
         node_features=None,
         num_edge_types=NUM_BOND_TYPES,

@@ -6,6 +6,7 @@ import pytest
 from grpe_dgl.data.preprocess import preprocess
 from grpe_dgl.data.sources.csv import CSVRequest, csv_source
 from grpe_dgl.data.store import Store
+from grpe_dgl.data.table import Table
 from grpe_dgl.errors import InputError
 
 
@@ -44,6 +45,16 @@ def test_smi(tmp_path):
     file = table(tmp_path, "CCO 1.5\nC\t2.5\n\nOC(C)=O 3\n", "t.smi")
     _, run, _, _ = runs(CSVRequest(file=file, targets=("2",), task="regression"))
     assert (run.num_nodes.tolist(), run.label.ravel().tolist()) == ([3, 1, 4], [1.5, 2.5, 3.0])
+
+
+def test_smi_lines_may_end_early_or_in_several_words(tmp_path):
+    file = table(tmp_path, "\nCCO ethyl alcohol\nC\nCC(=O)O acetic acid\n", "t.smi")
+    rows = [cells for _, cells in Table(file).rows()]
+    assert rows == [["CCO", "ethyl", "alcohol"], ["C", "", ""], ["CC(=O)O", "acetic", "acid"]]
+    with pytest.raises(InputError, match=r"row 1 \(line 2\): 2 cells; accepted: 1, as in the first line"):
+        list(Table(table(tmp_path, "C\nCC x\n", "t.smi")).rows())
+    with pytest.raises(InputError, match="is empty; accepted: a SMILES in every line"):
+        Table(table(tmp_path, "\n", "t.smi"))
 
 
 def test_binary_targets(tmp_path):

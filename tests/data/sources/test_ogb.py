@@ -31,7 +31,7 @@ def test_molesol_equals_ogbs_own_dataset(shared, tmp_path, workers, capsys):
     theirs = DglGraphPropPredDataset("ogbg-molesol", root=str(tmp_path / "ogb"))
     manifest = preprocess(ogb.ogb("molesol", shared / "ogb"), tmp_path / "out", workers=workers)
     assert (manifest.name, manifest.task.kind, manifest.task.metric) == ("ogbg-molesol", "regression", "rmse")
-    assert manifest.task.targets == ("measured log solubility in mols per litre",)
+    assert manifest.task.targets == ("measured log solubility in mols per litre",) and manifest.task.standardise
     ours = load(tmp_path / "out")
     for split, index in theirs.get_idx_split().items():
         assert len(ours[split]) == len(index)
