@@ -1,3 +1,4 @@
+import csv
 import json
 import os
 import random
@@ -62,6 +63,19 @@ def test_runs_and_options_land_in_the_recipe(folder):
     values = summary["rows"][0]["splits"]["test"]["values"]
     assert summary["rows"][0]["splits"]["test"]["mean"] == pytest.approx(sum(values) / 2)
     assert "±" in (folder / "runs/two/table.md").read_text()
+
+
+def test_tensorboard(folder):
+    events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    grpe(folder, "train", "tiny.yaml", "--out", "runs/board", "--tensorboard")
+    board = events.EventAccumulator(str(folder / "runs/board/tensorboard"))
+    board.Reload()
+    with (folder / "runs/board/metrics.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for name in ("train_loss", "valid_mae"):
+        points = board.Scalars(name)
+        assert [point.step for point in points] == [int(row["updates"]) for row in rows]
+        assert [point.value for point in points] == pytest.approx([float(row[name]) for row in rows], rel=1e-5)
 
 
 def test_variants_make_a_table_beside_the_papers_numbers(folder):
