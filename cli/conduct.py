@@ -137,8 +137,13 @@ def _curve(folder: Path, metric: str) -> str:
 
     with (folder / "metrics.csv").open(newline="", encoding="utf-8") as file:
         values = [float(row[f"valid_{metric}"]) for row in csv.DictReader(file) if row[f"valid_{metric}"]]
-    low, high = min(values), max(values)
-    bars = "".join(BARS[round((value - low) / (high - low or 1) * (len(BARS) - 1))] for value in values[-60:])
+    count = min(len(values), 60)
+    shown = [values[i * len(values) // count] for i in range(count)]
+    # The first epochs are far off: what is beyond the middle nine tenths stands at the edge.
+    ordered = sorted(shown)
+    low, high = ordered[len(ordered) // 20], ordered[-1 - len(ordered) // 20]
+    heights = [(min(max(value, low), high) - low) / (high - low or 1) for value in shown]
+    bars = "".join(BARS[round(height * (len(BARS) - 1))] for height in heights)
     text = METRICS[metric].text
     return f"valid {metric} {text(values[0])} {bars} {text(values[-1])}  (drawn in {folder / 'curves.png'})"
 
