@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import pickle
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ def import_file(path: str | Path, *, num_heads: int, dataset: str) -> tuple[Chec
     outputs = imported.shapes.num_outputs
     if outputs != known.task.num_outputs:
         raise InputError(
-            f"{path} predicts {outputs} numbers, but {dataset} asks for {known.task.num_outputs}; accepted: the "
+            f"{path} has {outputs} outputs, but {known.name} asks for {known.task.num_outputs}; accepted: the "
             "dataset the model was trained on"
         )
     assert imported.vocabulary is not None
@@ -74,10 +75,13 @@ def _state_dict(path: Path) -> Mapping[str, Any]:
         content = load_tensors(path)
     except InputError:
         raise
-    except pickle.UnpicklingError as error:
-        reason = str(error).split("\n")[0][:200]
-        raise InputError(f"{path} holds more than tensors and is not loaded ({reason}); {accepted}") from None
-    except NOT_TORCH:
+    except NOT_TORCH as error:
+        # torch's own words advise to switch the check off; only the name of what was refused is taken from them.
+        refused = re.search(r"GLOBAL (\S+)", str(error))
+        if isinstance(error, pickle.UnpicklingError) and refused:
+            raise InputError(
+                f"{path} holds more than tensors ({refused[1]}) and is not loaded, as it could run code; {accepted}"
+            ) from None
         raise InputError(f"{path} is not a file of torch, or it is damaged; {accepted}") from None
     if isinstance(content, Mapping) and "recipe" in content and "weights" in content:
         raise InputError(f"{path} is a checkpoint of grpe-dgl already; {accepted}")

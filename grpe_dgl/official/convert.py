@@ -130,11 +130,17 @@ def convert(
 
 
 def _vocabulary(shapes: Shapes, name: str | None) -> Vocabulary | None:
-    if shapes.node_rows is not None:
-        return guess_vocabulary(shapes.node_rows, shapes.edge_codes) if name is None else known_vocabulary(name)
     if name is None:
-        return None
+        return None if shapes.node_rows is None else guess_vocabulary(shapes.node_rows, shapes.edge_codes)
     vocabulary = known_vocabulary(name)
+    if shapes.node_rows is not None:
+        if shapes.node_rows not in vocabulary.table_sizes:
+            accepted = " or ".join(map(str, vocabulary.table_sizes))
+            raise InputError(
+                f"node_emb.weight has {shapes.node_rows} rows, but one for the vocabulary {name} has {accepted}; "
+                "accepted: the dataset the model was trained on"
+            )
+        return vocabulary
     if vocabulary.node_vocabulary != (shapes.node_features,):
         raise InputError(
             f"node_emb takes {shapes.node_features} numbers per node, but the vocabulary {name} has columns of "

@@ -9,6 +9,8 @@ from grpe_dgl.data.molecule_columns import ATOM_COLUMNS, NUM_BOND_TYPES, bond_co
 from grpe_dgl.errors import InputError
 
 OGB_ROWS_PER_COLUMN = 512  # the authors' node table has that many for every atom column, whatever the column needs
+OGB_ROWS = 1 + OGB_ROWS_PER_COLUMN * len(ATOM_COLUMNS)
+ZINC_ROWS = 25  # types 24 to 27 have none
 _BOND_WEIGHTS = np.array([1, 4, 16])  # their bond code is type + 4 * stereo + 16 * conjugated: different bonds collide
 
 
@@ -22,6 +24,8 @@ class Vocabulary:
     """(sum of node_vocabulary,): the row of their node table, which may be one they do not have."""
     edge_codes: npt.NDArray[np.int64]
     """(num_edge_types,): their code, which may be one they do not have."""
+    table_sizes: tuple[int, ...]
+    """How many rows their node table may have."""
 
     @property
     def num_edge_types(self) -> int:
@@ -46,7 +50,8 @@ class Vocabulary:
 
 def plain_vocabulary(name: str, values: int, edge_types: int) -> Vocabulary:
     """Return one column of node values in rows 1, 2, ..., and edge types that are their codes."""
-    return Vocabulary(name, (values,), np.arange(values) + 1, np.arange(edge_types))
+    sizes = (values + 1, ZINC_ROWS) if name == "zinc" else (values + 1,)
+    return Vocabulary(name, (values,), np.arange(values) + 1, np.arange(edge_types), sizes)
 
 
 def known_vocabulary(name: str) -> Vocabulary:
@@ -54,7 +59,7 @@ def known_vocabulary(name: str) -> Vocabulary:
     if name == "ogb":
         rows = [np.arange(size) + 1 + OGB_ROWS_PER_COLUMN * column for column, size in enumerate(ATOM_COLUMNS)]
         codes = bond_columns(np.arange(NUM_BOND_TYPES)) @ _BOND_WEIGHTS
-        return Vocabulary(name, ATOM_COLUMNS, np.concatenate(rows), codes)
+        return Vocabulary(name, ATOM_COLUMNS, np.concatenate(rows), codes, (OGB_ROWS,))
     plain = {"zinc": (28, 4), "pattern": (3, 1), "cluster": (7, 1)}
     if name not in plain:
         raise InputError(f"vocabulary is {name!r}; accepted: ogb, {', '.join(plain)}")
@@ -71,8 +76,8 @@ def guess_vocabulary(node_rows: int, edge_codes: int) -> Vocabulary:
     edge_codes
         K, the edge codes they have.
     """
-    if node_rows == 1 + OGB_ROWS_PER_COLUMN * len(ATOM_COLUMNS):
+    if node_rows == OGB_ROWS:
         return known_vocabulary("ogb")
-    if node_rows == 25:
+    if node_rows == ZINC_ROWS:
         return known_vocabulary("zinc")
     return plain_vocabulary("custom", node_rows - 1, edge_codes)

@@ -50,7 +50,8 @@ def test_a_state_dict_inside_a_dict(tmp_path):
     [
         (["--heads", 3, "--dataset", "nothing"], "there is no dataset 'nothing'"),
         (["--heads", 5, "--dataset", "zinc"], "num_heads is 5"),
-        (["--heads", 3, "--dataset", "pattern"], "predicts 1 numbers, but pattern asks for 2"),
+        (["--heads", 3, "--dataset", "molpcba"], "25 rows, but one for the vocabulary ogb has 4609;"),
+        (["--heads", 3, "--dataset", "pattern"], "25 rows, but one for the vocabulary pattern has 4;"),
     ],
 )
 def test_errors(weights, tmp_path, arguments, message):
@@ -60,12 +61,20 @@ def test_errors(weights, tmp_path, arguments, message):
     assert not out.exists()
 
 
+def test_outputs_of_another_dataset(tmp_path):
+    file, out = tmp_path / "x.pt", tmp_path / "x.ckpt"
+    torch.save(random_state(node_rows=4609, codes=30, outputs=2), file)
+    result = grpe_import(file, "--heads", 3, "--dataset", "molhiv", "--out", out)
+    assert result.exit_code == 1 and "has 2 outputs, but ogbg-molhiv asks for 1" in result.output
+    assert not out.exists()
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"text", "is not a file of torch"),
         ({"a": torch.zeros(1)}, "has no key like layers.0"),
-        ({"a": pytest.raises}, "holds more than tensors and is not loaded"),
+        ({"a": pytest.raises}, "holds more than tensors (_pytest.raises.raises) and is not loaded"),
     ],
 )
 def test_other_files(tmp_path, content, message):
