@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .device import choose_device
 from .errors import INTERRUPTED, TERMINATED
 
 if TYPE_CHECKING:
@@ -97,21 +98,6 @@ def conduct(
             if len(finished) > 1 or recipe.paper is not None:
                 say("\n" + table(summary), nl=False)
             say(f"\n{out}: best model in {finished[-1][0].folder / 'best.ckpt'}")
-
-
-def choose_device(name: str) -> Any:
-    """Return the torch device of ``--device``; auto takes CUDA where there is one."""
-    import torch
-
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise click.UsageError(f"--device {name}: accepted: auto, cpu, cuda, cuda:1, ...") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise click.ClickException(f"--device {name}: torch finds no CUDA device here; accepted: cpu, auto")
-    return device
 
 
 def _silent(message: str = "", *, err: bool = False, nl: bool = True) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.whole_file import NO_ROOM
 
 INTERRUPTED, TERMINATED = 130, 143
 
@@ -25,6 +26,8 @@ class Commands(click.Group):
         except InputError as error:
             raise click.ClickException(str(error)) from None
         except OSError as error:
+            if error.errno in NO_ROOM:
+                raise click.ClickException(f"{error.filename or 'writing failed'}: {error.strerror}") from None
             if error.filename is None or isinstance(error, BrokenPipeError):
                 raise
             raise click.ClickException(f"{error.filename}: {error.strerror}") from None

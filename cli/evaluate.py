@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from .dataset import processed
+from .device import choose_device
 from .options import InputFile, data_option
 from .progress import progress
 
@@ -45,8 +46,6 @@ def evaluate_command(
     from grpe_dgl.training.evaluation import is_labelled, predict_split
     from grpe_dgl.training.metrics import METRICS
     from grpe_dgl.training.submission import write_submission
-
-    from .conduct import choose_device
 
     saved = load_checkpoint(checkpoint)
     kind = saved.description.task.kind

@@ -52,8 +52,11 @@ def finetune_command(
     from grpe_dgl.training.checkpoint import load_checkpoint
 
     source = load_checkpoint(checkpoint)
+    # ogbg-molhiv is molhiv, and has its recipe.
+    target = target.removeprefix("ogbg-") if target.removeprefix("ogbg-") in shipped_recipes() else target
     is_recipe = target in shipped_recipes() or Path(target).suffix in (".yaml", ".yml")
-    recipe = load_recipe(target if is_recipe else OWN_DATA)
+    recipe_name = target if is_recipe else OWN_DATA
+    recipe = load_recipe(recipe_name)
     if recipe.variants:
         raise click.UsageError(
             f"the recipe {target} has variants; accepted: one without, `grpe recipes copy` copies it"
@@ -71,7 +74,7 @@ def finetune_command(
         dataset=Path(wanted).name if recipe.dataset is None else recipe.dataset,
         start_from=str(checkpoint),
         model=dataclasses.replace(source.recipe.model, **kept),
-    ).override(overrides_of(settings, **shortcuts), source=target)
+    ).override(overrides_of(settings, **shortcuts), source=recipe_name)
 
     folder = processed(wanted, data, raw_dir)
     description = Description.of(load(folder).manifest)
@@ -84,7 +87,11 @@ def finetune_command(
     model = build_for(recipe.model, description)
     carried = carry(source, model, recipe.model)
     if os.environ.get("RANK", "0") == "0":
+        click.echo(f"recipe {recipe_name}, data {folder}")
         click.echo(f"carried from {checkpoint} ({source.description.name}): {carried.numbers:,} weights")
+        if recipe.model.key_term != source.recipe.model.key_term:
+            terms = f"{source.recipe.model.key_term} there, {recipe.model.key_term} here"
+            click.echo(f"model.key_term is {terms}: the key tables are carried, but meet other keys")
         for title, names in (("new", carried.fresh), ("left behind", carried.left)):
             if names:
                 click.echo(f"{title}: {', '.join(names)}")

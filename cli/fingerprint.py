@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
+from .device import choose_device
 from .inputs import checkpoints_and_inputs, choose_workers, input_options, open_rows
-from .output import check_output
+from .output import OUTPUTS, check_output
 from .progress import progress
 
 SHOWN = 10  # rows without a fingerprint that are told on the screen: a .npy file has no column for the reason
@@ -32,15 +33,14 @@ def fingerprint_command(
     Taken before the final norm, each of length 1, joined early to late. INPUT is as for `grpe predict`; so are the
     rows, except that .npy holds the numbers alone, with a row of NaN for a molecule that cannot be read.
     """
-    from grpe_dgl.inference.output import TABLES, open_table, unused_names
-    from grpe_dgl.inference.whole_table import Fingerprint, write_fingerprints
-
-    from .conduct import choose_device
-
     checkpoints, inputs = checkpoints_and_inputs(arguments)
     if len(checkpoints) > 1:
         raise click.UsageError(f"{len(checkpoints)} checkpoints; accepted: one")
-    check_output(out, force=force, suffixes=(*TABLES, ".npy"))
+    check_output(out, force=force, suffixes=(*OUTPUTS, ".npy"))
+
+    from grpe_dgl.inference.output import open_table, unused_names
+    from grpe_dgl.inference.whole_table import Fingerprint, write_fingerprints
+
     fingerprint = Fingerprint(checkpoints[0], str(choose_device(device)), layers)
     fingerprint.predictor.require_layers(layers)
     rows = open_rows(inputs, fingerprint.predictor, smiles=smiles, split=split, max_nodes=max_nodes)
@@ -60,7 +60,7 @@ def fingerprint_command(
             done += len(errors)
             more(len(errors))
     skipped = f", {unreadable:,} without a fingerprint" if unreadable else ""
-    click.echo(f"{done:,} {rows.unit}{skipped}, {fingerprint.width} numbers each: {out}")
+    click.echo(f"{rows.count(done)}{skipped}, {fingerprint.width} numbers each: {out}")
     for line in shown:
         click.echo(line)
     if unreadable > len(shown):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .info_checkpoint import describe_checkpoint
+from .options import require_file
 
 if TYPE_CHECKING:
     from grpe_dgl.data.store import Store
@@ -23,6 +24,8 @@ def info_command(path: Path, verify: bool, as_json: bool) -> None:
             raise click.UsageError("--verify goes with a dataset's folder")
         describe_checkpoint(path, as_json=as_json)
         return
+    if not path.exists() or (path / "best.ckpt").exists():
+        require_file(path)
     from grpe_dgl.data.store import Store
 
     store = Store(path)

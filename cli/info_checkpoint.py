@@ -1,6 +1,7 @@
 """What `grpe info` says of a checkpoint."""
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ def describe_checkpoint(path: Path, *, as_json: bool) -> None:
             "provenance": saved.provenance,
             "resumable": saved.training is not None,
         }
-        click.echo(json.dumps(content, indent=2))
+        click.echo(json.dumps(_without_nan(content), indent=2, allow_nan=False))
         return
     for key, value in _lines(saved, parameters).items():
         click.echo(f"{key:13} {value}")
@@ -47,7 +48,9 @@ def _lines(saved: "Checkpoint", parameters: int) -> dict[str, str]:
         "task": f"{task.kind} per {task.level}{classes}: {names}",
         "vocabulary": _vocabulary(saved),
         "recipe": saved.recipe.description or "(no description)",
-        "training": f"{length}, batches of {training.batch_size}, learning rate {training.learning_rate:g}, "
+        "training": "by the authors; the file does not say how"
+        if "imported_from" in saved.provenance
+        else f"{length}, batches of {training.batch_size}, learning rate {training.learning_rate:g}, "
         f"{training.loss} loss, seed {training.seed}",
     }
     if saved.description.target_mean is not None and len(saved.description.target_mean) == 1:
@@ -60,7 +63,8 @@ def _lines(saved: "Checkpoint", parameters: int) -> dict[str, str]:
         lines["metrics"] = ", ".join(f"{key} {_number(value)}" for key, value in saved.metrics.items())
     lines |= _provenance(saved.provenance)
     if saved.training is not None:
-        lines["resumable"] = "yes, with grpe train --resume"
+        command = "finetune" if "started_from" in saved.provenance else "train"
+        lines["resumable"] = f"yes, with grpe {command} --resume"
     return lines
 
 
@@ -82,12 +86,24 @@ def _provenance(provenance: dict[str, Any]) -> dict[str, str]:
             "SHA-256": provenance["sha256"],
         }
     if "started_from" in provenance:
+        before = _provenance(provenance["provenance"])
         return {
             "started from": f"{provenance['started_from']}, a model of {provenance['dataset']}",
             "SHA-256": provenance["sha256"],
-            "new there": ", ".join(provenance["fresh"]),
+            "started anew": ", ".join(provenance["fresh"]),
+            **({"left behind": ", ".join(provenance["left"])} if provenance.get("left") else {}),
+            **({"before that": ", ".join(f"{key} {value}" for key, value in before.items())} if before else {}),
         }
     return {}
+
+
+def _without_nan(value: Any) -> Any:
+    """Return plain values with None for a number that is none, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _without_nan(inside) for key, inside in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(inside) for inside in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _number(value: object) -> str:

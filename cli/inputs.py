@@ -1,5 +1,6 @@
 """What `grpe predict` and `grpe fingerprint` are given: checkpoints, then molecules or graphs."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from grpe_dgl.inference.rows import Rows
 
 TABLES = (".csv", ".csv.gz", ".smi", ".smi.gz")
+OTHER_FILES = (".tsv", ".txt", ".xlsx", ".sdf", ".mol", ".json", ".parquet", ".npy", ".zip")  # which no SMILES ends in
 ROWS_PER_WORKER = 5_000  # fewer are done before another process has started
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -47,12 +49,17 @@ def checkpoints_and_inputs(arguments: tuple[str, ...]) -> tuple[list[Path], list
     count = 1
     while count < len(arguments) and _is_checkpoint(arguments[count]):
         count += 1
+    if arguments[0].lower().endswith(TABLES) and any(map(_is_checkpoint, arguments[1:])):
+        raise click.UsageError(f"{' '.join(arguments)}: the checkpoint comes first, then what to work on")
     if count == len(arguments):
         raise click.UsageError("nothing to work on; give a table, a processed dataset, or SMILES after the checkpoint")
     checkpoints = [Path(name) for name in arguments[:count]]
     for path in checkpoints:
         require_file(path)
-    return checkpoints, list(arguments[count:])
+    inputs = list(arguments[count:])
+    if len(inputs) == 1 and inputs[0].lower().endswith(TABLES):
+        require_file(Path(inputs[0]))
+    return checkpoints, inputs
 
 
 def open_rows(inputs: list[str], predictor: "Predictor", *, smiles: str, split: str | None, max_nodes: int) -> "Rows":
@@ -63,7 +70,7 @@ def open_rows(inputs: list[str], predictor: "Predictor", *, smiles: str, split: 
     from grpe_dgl.errors import InputError
     from grpe_dgl.inference.rows import dataset_rows, smiles_rows, table_rows
 
-    files = [name for name in inputs if Path(name).exists() or name.lower().endswith(TABLES)]
+    files = [name for name in inputs if _names_a_file(name)]
     if files and len(inputs) > 1:
         raise click.UsageError(
             f"{' '.join(inputs)}: accepted: one table, one processed dataset, or any number of SMILES"
@@ -71,13 +78,18 @@ def open_rows(inputs: list[str], predictor: "Predictor", *, smiles: str, split: 
     path = Path(inputs[0])
     if files and path.is_dir():
         data = load(path)
-        predictor.description.require_same_input(Description.of(data.manifest), what=str(path))
+        predictor.description.require_same_input(Description.of(data.manifest), what=str(path), model=predictor.source)
+        if data.manifest.num_skipped:
+            skipped = f"{data.manifest.num_skipped:,} rows of its source have no graph"
+            click.echo(f"{path}: {skipped}; {path / 'skipped.csv'} says why", err=True)
         return dataset_rows(data, split)
     if split is not None:
         raise click.UsageError("--split goes with a processed dataset")
     predictor.require_molecules()
     if not files:
         return smiles_rows(inputs, max_nodes=max_nodes)
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file or folder, and it is not a SMILES")
     if not path.name.lower().endswith(TABLES):
         raise InputError(
             f"{path}: accepted: a table ({', '.join(TABLES)}), a folder that `grpe preprocess` made, or SMILES"
@@ -85,11 +97,32 @@ def open_rows(inputs: list[str], predictor: "Predictor", *, smiles: str, split: 
     return table_rows(Table(path), smiles, max_nodes=max_nodes)
 
 
+def _names_a_file(name: str) -> bool:
+    """Tell a file or folder from a SMILES, which may have slashes and dots too."""
+    if not name or os.path.isfile(name) or name.lower().endswith((*TABLES, *OTHER_FILES)):
+        return bool(name)
+    if os.path.isdir(name):  # a folder called CC is not what is meant by CC
+        return os.path.exists(os.path.join(name, "manifest.json")) or not _is_smiles(name)
+    parent = os.path.dirname(name)
+    return bool(parent) and os.path.isdir(parent) and not _is_smiles(name)  # a path with a mistake in it
+
+
+def _is_smiles(text: str) -> bool:
+    from rdkit import Chem
+    from rdkit.rdBase import BlockLogs
+
+    with BlockLogs():
+        return Chem.MolFromSmiles(text) is not None
+
+
 def _is_checkpoint(name: str) -> bool:
-    if name.lower().endswith((".ckpt", ".pt")):
+    lower = name.lower()
+    if lower.endswith((".ckpt", ".pt")):
         return True
+    if lower.endswith((*TABLES, *OTHER_FILES)):
+        return False
     try:
-        with Path(name).open("rb") as file:
+        with open(name, "rb") as file:
             return file.read(2) == b"PK"
     except (OSError, ValueError):
         return False

@@ -26,7 +26,9 @@ def require_file(path: Path) -> None:
     if not path.exists():
         raise InputError(f"{path} cannot be read: No such file or directory")
     if path.is_dir():
-        raise InputError(f"{path} is a folder; accepted: a file")
+        best = path / "best.ckpt"
+        hint = f"; did you mean {best}?" if best.exists() else ""
+        raise InputError(f"{path} is a folder; accepted: a file{hint}")
 
 
 data_option = click.option(

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import click
 
+OUTPUTS = (".csv", ".csv.gz", ".parquet")
+
 
 def check_output(path: Path, *, force: bool, suffixes: tuple[str, ...] = ()) -> None:
     """Raise unless a file can appear at `path`, before any work is done for it."""
@@ -14,6 +16,8 @@ def check_output(path: Path, *, force: bool, suffixes: tuple[str, ...] = ()) -> 
         raise click.UsageError(f"--out {path}: accepted: a name that ends in {', '.join(suffixes)}")
     if path.is_dir():
         raise InputError(f"{path} is a folder; accepted: the name of a file")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is not an ordinary file; accepted: the name of a file")
     if path.exists() and not force:
         raise InputError(f"{path} exists already; --force overwrites it")
     if not path.parent.is_dir():

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
+from .device import choose_device
 from .inputs import checkpoints_and_inputs, choose_workers, input_options, open_rows
-from .output import check_output
+from .output import OUTPUTS, check_output
 from .progress import progress
 
 
@@ -35,14 +36,13 @@ def predict_command(
     row keeps its columns and gets predictions: numbers in the target's own unit, or probabilities. A molecule that
     cannot be read gets none, and the reason in the column `error`.
     """
-    from grpe_dgl.inference.output import TABLES, CSVWriter, Writer, open_table, unused_names
-    from grpe_dgl.inference.whole_table import Prediction, write_predictions
-
-    from .conduct import choose_device
-
     checkpoints, inputs = checkpoints_and_inputs(arguments)
     if out is not None:
-        check_output(out, force=force, suffixes=TABLES)
+        check_output(out, force=force, suffixes=OUTPUTS)
+
+    from grpe_dgl.inference.output import CSVWriter, Writer, open_table, unused_names
+    from grpe_dgl.inference.whole_table import Prediction, write_predictions
+
     prediction = Prediction(tuple(checkpoints), str(choose_device(device)))
     ensemble = prediction.ensemble
     rows = open_rows(inputs, ensemble.members[0], smiles=smiles, split=split, max_nodes=max_nodes)
@@ -60,8 +60,9 @@ def predict_command(
             done += len(errors)
             unreadable += sum(error is not None for error in errors)
             more(len(errors))
+        sys.stdout.flush()  # here, where a full disk is told as such
     skipped = f", {unreadable:,} without a prediction (column {ours[-1]} says why)" if unreadable else ""
     if out is not None:
-        click.echo(f"{done:,} {rows.unit}{skipped}: {out}")
+        click.echo(f"{rows.count(done)}{skipped}: {out}")
     elif unreadable:
-        click.echo(f"{done:,} {rows.unit}{skipped}", err=True)
+        click.echo(f"{rows.count(done)}{skipped}", err=True)

@@ -109,6 +109,7 @@ def assemble(
         pairs.ndata["virtual"] = torch.from_numpy(virtual)
     for code in codes:
         pairs.edata[code] = torch.from_numpy(_code(code, relation, relations))
+    pairs.relations = relations  # for `grpe_dgl.nn.GRPE`, which reads these codes and no others
     return Batch(pairs, torch.from_numpy(_labels(store, index, node_start, num_real)), torch.from_numpy(index))
 
 

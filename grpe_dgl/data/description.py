@@ -48,19 +48,19 @@ class Description:
         """Return what `to_dict` was made of."""
         return cls(**typed(plain))
 
-    def require_same_input(self, other: "Description", *, what: str) -> None:
+    def require_same_input(self, other: "Description", *, what: str, model: str = "the model") -> None:
         """Raise unless a model made for this data can read `other`'s graphs; `what` names the other in the error."""
         for key in ("vocabulary", "node_vocabulary", "node_features", "num_edge_types", "undirected"):
             ours, theirs = getattr(self, key), getattr(other, key)
             if ours != theirs:
-                raise InputError(f"the model and {what} do not fit: {key} is {ours!r} for the model, {theirs!r} there")
+                raise InputError(f"{model} and {what} do not fit: {key} is {ours!r} for the model, {theirs!r} there")
 
-    def require_same_task(self, other: "Description", *, what: str) -> None:
+    def require_same_task(self, other: "Description", *, what: str, model: str = "the model") -> None:
         """Raise unless this data's predictions can be judged by `other`'s labels."""
         ours, theirs = self.task, other.task
         for key in ("level", "kind", "num_outputs"):
             if getattr(ours, key) != getattr(theirs, key):
                 raise InputError(
-                    f"the model and {what} do not fit: the task's {key} is {getattr(ours, key)!r} for the model, "
+                    f"{model} and {what} do not fit: the task's {key} is {getattr(ours, key)!r} for the model, "
                     f"{getattr(theirs, key)!r} there"
                 )

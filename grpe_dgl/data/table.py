@@ -36,7 +36,8 @@ class Table:
         with self._open() as stream:
             if self._plain:
                 width = len(next((line for line in stream if line.strip()), "").split())
-                self.columns = ["smiles", *(str(i + 1) for i in range(1, width))] if width else []
+                # A first line without a name tells nothing of the others: one more column, for what they have.
+                self.columns = ["smiles", *(str(i + 1) for i in range(1, max(width, 2)))] if width else []
             else:
                 self.columns = [name.strip() for name in next(csv.reader(stream), [])]
         if not any(self.columns):
@@ -91,17 +92,26 @@ class Table:
         return value
 
     def _csv(self, stream: TextIO) -> Iterator[Row]:
-        reader = csv.reader(stream)
+        reader = csv.reader(stream, strict=True)  # else a quote that is never closed swallows the rows after it
         next(reader, None)
-        for cells in reader:
+        last = 1
+        while True:
+            try:
+                cells = next(reader, None)
+            except csv.Error as error:
+                reason = "a quote is never closed" if "unexpected end" in str(error) else str(error)
+                raise InputError(f"{self.file}, after line {last}: {reason}") from None
+            if cells is None:
+                return
+            last = reader.line_num
             if cells:
-                yield reader.line_num, cells
+                yield last, cells
 
     def _smi(self, stream: TextIO) -> Iterator[Row]:
         width = len(self.columns)
         for line, text in enumerate(stream, 1):
-            # The last of several columns may be a name of several words, or missing.
-            if cells := text.split(maxsplit=width - 1 if width > 1 else -1):
+            # The last column may be a name of several words, or missing.
+            if cells := text.split(maxsplit=width - 1):
                 yield line, [cell.strip() for cell in cells] + [""] * (width - len(cells))
 
     @contextmanager

@@ -14,6 +14,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from grpe_dgl.errors import InputError
+
 _AHEAD = 3  # jobs per worker that may be started before the first of them is taken
 
 
@@ -88,7 +90,9 @@ def _dispatch(jobs: Iterator[Callable[[], Any]], connections: list[Connection]) 
             try:
                 result, error = ready.recv()
             except (EOFError, ConnectionResetError):
-                raise RuntimeError("a worker process died; the system may have run out of memory") from None
+                raise InputError(
+                    "a worker process died, as it does when the system runs out of memory; try fewer --workers"
+                ) from None
             if error is not None:
                 raise error
             results[busy.pop(ready)] = result

@@ -87,6 +87,8 @@ def contract(predictor: Predictor, *, files: dict[str, str], opset: int | None) 
             "far": own + relations.spd_far,
             "unreachable": own + relations.spd_unreachable,
             "undirected": description.undirected,
+            "direction": "the distance of a pair is that of the shortest path from key to query"
+            + (", the same both ways" if description.undirected else ", along the edges"),
         },
         "task": {"level": task.level, "kind": task.kind, "targets": list(task.targets), "classes": list(task.classes)},
         "vocabulary": _vocabulary(predictor),
@@ -104,7 +106,7 @@ def _vocabulary(predictor: Predictor) -> dict[str, Any]:
     }
     if description.vocabulary == "ogb":
         lists = ogb_features()
-        # A value that is not listed is the column's last one.
+        vocabulary["unlisted"] = "a value that a column does not list has the number of its last value"
         vocabulary["atom_columns"] = [{"name": _name(key), "values": lists[key]} for key in ATOM_LISTS]
         vocabulary["bond_columns"] = [{"name": _name(key), "values": lists[key]} for key in BOND_LISTS]
         vocabulary["edge_type"] = "the bond columns as a mixed-radix number: (type * 6 + stereo) * 2 + conjugated"

@@ -1,5 +1,6 @@
 """Write a model as ONNX or torch.export files, checked before they appear."""
 
+import io
 import json
 import logging
 import os
@@ -77,7 +78,9 @@ def _program(predictor: Predictor) -> torch.export.ExportedProgram:
 
 
 def _write_pt2(program: torch.export.ExportedProgram, path: Path) -> Run:
-    torch.export.save(program, path)
+    content = io.BytesIO()  # torch's own writer aborts the process on a full disk
+    torch.export.save(program, content)
+    path.write_bytes(content.getbuffer())
     module = torch.export.load(path).module()
 
     def run(*inputs: Tensor) -> Tensor:
@@ -134,7 +137,8 @@ def _require_free(folder: Path, force: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} exists and is not a folder")
     there = sorted(os.listdir(folder)) if folder.is_dir() else []
-    strange = [name for name in there if name not in (CONTRACT, *FORMATS.values())]
+    made = (CONTRACT, *FORMATS.values(), FORMATS["onnx"] + ".data")  # the last for weights of over 2 GB
+    strange = [name for name in there if name not in made]
     if strange:
         raise InputError(f"{folder} holds {strange[0]!r}, which no export made; accepted: a new or an empty folder")
     if there and not force:

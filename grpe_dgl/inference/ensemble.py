@@ -23,8 +23,8 @@ class Ensemble:
     def __post_init__(self) -> None:
         first, *others = self.members
         for other in others:
-            first.description.require_same_input(other.description, what=other.source)
-            first.description.require_same_task(other.description, what=other.source)
+            first.description.require_same_input(other.description, what=other.source, model=first.source)
+            first.description.require_same_task(other.description, what=other.source, model=first.source)
             for key in ("targets", "classes"):
                 ours, theirs = getattr(first.description.task, key), getattr(other.description.task, key)
                 if ours != theirs:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from grpe_dgl.errors import InputError
 from grpe_dgl.whole_file import whole_file
 
-TABLES = (".csv", ".csv.gz", ".parquet")
+ROW_GROUP_BYTES = 128 << 20
 Array = npt.NDArray[Any]
 
 
@@ -50,7 +50,8 @@ class ParquetWriter:
         self._arrow = pyarrow
         fields = [*((name, pyarrow.string()) for name in texts), *((name, pyarrow.float32()) for name in numbers)]
         self._schema = pyarrow.schema([*fields, (error, pyarrow.string())])
-        self._file = pyarrow.parquet.ParquetWriter(path, self._schema)
+        self._file = pyarrow.parquet.ParquetWriter(path, self._schema, write_statistics=False)
+        self._waiting: list[Any] = []
 
     def write(self, texts: Sequence[Sequence[str]], numbers: Array, errors: Sequence[str | None]) -> None:
         """Append rows; NaN and no error are nulls."""
@@ -60,11 +61,21 @@ class ParquetWriter:
             self._arrow.array(numbers[:, i].astype(np.float32), from_pandas=True) for i in range(numbers.shape[1])
         ]
         columns.append(self._arrow.array(list(errors), self._arrow.string()))
-        self._file.write_table(self._arrow.Table.from_arrays(columns, schema=self._schema))
+        self._waiting.append(self._arrow.Table.from_arrays(columns, schema=self._schema))
+        # Every group of rows takes room in the file and, to its end, in memory: few and large ones.
+        if sum(table.nbytes for table in self._waiting) >= ROW_GROUP_BYTES:
+            self._flush()
 
     def close(self) -> None:
         """Finish the file."""
+        self._flush()
         self._file.close()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            table = self._arrow.concat_tables(self._waiting)
+            self._file.write_table(table, row_group_size=len(table))
+            self._waiting = []
 
 
 class NumpyWriter:
@@ -108,18 +119,18 @@ def open_table(path: Path, texts: Sequence[str], numbers: Sequence[str], error: 
             with (gzip.open if name.endswith(".gz") else open)(temporary, "wt", encoding="utf-8", newline="") as stream:
                 yield CSVWriter(stream, texts, numbers, error)
         elif name.endswith(".parquet"):
-            parquet = ParquetWriter(temporary, texts, numbers, error)
-            try:
-                yield parquet
-            finally:
-                parquet.close()
+            # Two columns of one name make a file that nobody reads.
+            *names, error = unused_names([*texts, *numbers, error], ())
+            parquet = ParquetWriter(temporary, names[: len(texts)], names[len(texts) :], error)
+            yield parquet
+            parquet.close()
         elif name.endswith(".npy"):
             with temporary.open("wb") as binary:
                 array = NumpyWriter(binary, len(numbers))
                 yield array
                 array.close()
         else:
-            raise InputError(f"{path}: accepted: a name that ends in {', '.join(TABLES)} or .npy")
+            raise InputError(f"{path}: accepted: a name that ends in .csv, .csv.gz, .parquet or .npy")
 
 
 def unused_names(wanted: Sequence[str], taken: Sequence[str]) -> list[str]:

@@ -76,6 +76,11 @@ class Predictor:
         self.device = torch.device(device)
         self.model = checkpoint.model(backend=backend).to(self.device)
 
+    def __repr__(self) -> str:
+        task, model = self.description.task, self.checkpoint.recipe.model
+        what = f"{task.kind} of {', '.join(task.targets[:3])}{', ...' if len(task.targets) > 3 else ''}"
+        return f"Predictor({self.source}: {what}; {model.layers} layers of {model.hidden_size})"
+
     @property
     def description(self) -> Description:
         """The data the model was trained on."""
@@ -173,6 +178,9 @@ class Predictor:
     ) -> Array:
         if isinstance(smiles, str):
             raise InputError(f"smiles is the text {smiles!r}; accepted: a list of SMILES")
+        for place, text in enumerate(smiles):
+            if not isinstance(text, str):
+                raise InputError(f"molecule {place} is {text!r}, not a text; accepted: a list of SMILES")
         self.require_molecules()
         parts: list[Array] = []
         for _, read in smiles_rows(smiles, max_nodes=max_nodes).jobs:

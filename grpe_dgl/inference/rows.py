@@ -50,8 +50,12 @@ class Rows:
     columns: list[str]
     total: int
     unit: str
-    """What one of them is, in the plural."""
+    """What they are, in the plural."""
     jobs: Iterator[Job]
+
+    def count(self, number: int) -> str:
+        """Say how many of them."""
+        return f"{number:,} {self.unit.removesuffix('s') if number == 1 else self.unit}"
 
 
 def smiles_rows(smiles: Sequence[str], *, max_nodes: int = MAX_NODES) -> Rows:
@@ -61,7 +65,9 @@ def smiles_rows(smiles: Sequence[str], *, max_nodes: int = MAX_NODES) -> Rows:
 
 def table_rows(table: Table, smiles: str, *, max_nodes: int = MAX_NODES) -> Rows:
     """Return the rows of a table whose column `smiles` has molecules."""
-    place = table.place(smiles)
+    # SMILES, Smiles: what is called so in any case is meant, if it is one column.
+    alike = [name for name in table.columns if name.lower() == smiles.lower()]
+    place = table.place(alike[0] if len(alike) == 1 else smiles)
     total = sum(1 for _ in table.rows())  # also finds a broken row before hours of work, not after
     rows = ((cells, cells[place].strip()) for _, cells in table.rows())
     return Rows(table.columns, total, "molecules", _jobs(rows, max_nodes))

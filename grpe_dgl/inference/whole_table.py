@@ -79,11 +79,14 @@ def write_predictions(
         texts: list[list[str]] = []
         numbers: list[Array] = []
         reasons: list[str | None] = []
-        for cells, error in zip(chunk_cells, errors, strict=True):
-            these = missing if error is not None else next(found)
-            texts += [[*cells, *own] for own in ([none] if error is not None else ensemble.texts(these))]
+        for row, cells in enumerate(chunk_cells):
+            these = missing if errors[row] is not None else next(found)
+            own = [none] if errors[row] is not None else ensemble.texts(these)
+            if errors[row] is None and not np.isfinite(these).all():
+                errors[row] = "the model's output is not a number"
+            texts += [[*cells, *more] for more in own]
             numbers.append(these)
-            reasons += [error] * len(these)
+            reasons += [errors[row]] * len(these)
         writer.write(texts, np.concatenate(numbers), reasons)
         yield errors
 

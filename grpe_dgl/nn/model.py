@@ -13,6 +13,7 @@ from grpe_dgl.nn.layer import GRPELayer
 from grpe_dgl.nn.nodes import NodeColumns, NodeVectors
 from grpe_dgl.ops import DensePairs
 from grpe_dgl.presets import PRESETS
+from grpe_dgl.relations import Relations
 
 LEVELS = ("graph", "node")
 
@@ -89,6 +90,7 @@ class GRPE(nn.Module):
             assert node_features is not None
             self.nodes = NodeVectors(node_features, hidden_size)
         self.virtual_node = nn.Parameter(torch.zeros(hidden_size))
+        self.relations = Relations(max_distance, num_edge_types)
         self.encodings = nn.ModuleList(
             RelationEncodings(
                 max_distance,
@@ -141,6 +143,7 @@ class GRPE(nn.Module):
 
     def encode(self, pairs: dgl.DGLGraph) -> list[Tensor]:
         """Return x after every layer, before the final norm: (N, hidden_size) each, virtual nodes included."""
+        self._require_same_codes(pairs)
         x = self.embed(self.nodes.check(pairs.ndata["feat"]), self._virtual(pairs))
         return self.encode_embedded(pairs, x)
 
@@ -159,6 +162,16 @@ class GRPE(nn.Module):
             x = layer(pairs, x, tables[index % len(tables)])
             hidden.append(x)
         return hidden
+
+    def _require_same_codes(self, pairs: dgl.DGLGraph) -> None:
+        """Raise if the pair graph says that its codes mean something else than this model's."""
+        theirs = getattr(pairs, "relations", self.relations)  # a graph that was put together by hand says nothing
+        if theirs != self.relations:
+            raise InputError(
+                f"the pair graph was made with max_distance {theirs.max_distance} and num_edge_types "
+                f"{theirs.num_edge_types}, the model with {self.relations.max_distance} and "
+                f"{self.relations.num_edge_types}; accepted: the same"
+            )
 
     def _virtual(self, pairs: dgl.DGLGraph) -> Tensor:
         """Return which nodes are virtual, (N,) bool; a model of graphs needs one in each."""

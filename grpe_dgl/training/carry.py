@@ -45,7 +45,7 @@ def require_fits(source: Checkpoint, model: ModelRecipe, description: Descriptio
     what, target
         Name the checkpoint and the new data in the error.
     """
-    source.description.require_same_input(description, what=target)
+    source.description.require_same_input(description, what=target, model=what)
     for key in _SIZES:
         theirs, ours = getattr(source.recipe.model, key), getattr(model, key)
         if theirs != ours:

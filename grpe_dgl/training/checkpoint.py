@@ -13,10 +13,11 @@ from grpe_dgl.nn import GRPE
 from grpe_dgl.recipe import Recipe
 from grpe_dgl.recipe.build import build_for
 from grpe_dgl.torch_file import NOT_TORCH, load_tensors
-from grpe_dgl.whole_file import whole_file
+from grpe_dgl.whole_file import what_is_left, whole_file
 
 FORMAT = "grpe-dgl checkpoint"
 FORMAT_VERSION = 1
+_PARTS = ("recipe", "description", "weights", "metrics", "provenance", "training")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +40,11 @@ class Checkpoint:
     def model(self, *, backend: str | None = None) -> GRPE:
         """Build the model with its weights, ready to predict."""
         model = build_for(self.recipe.model, self.description, backend=backend)
-        model.load_state_dict(self.weights)
+        try:
+            model.load_state_dict(self.weights)
+        except RuntimeError as error:
+            first = str(error).splitlines()[1].strip()
+            raise InputError(f"the weights are not those of the recipe beside them: {first}") from None
         return model.eval()
 
     def save(self, path: str | Path) -> None:
@@ -60,9 +65,8 @@ class Checkpoint:
             with whole_file(path) as temporary, temporary.open("wb") as file:
                 torch.save(content, file)
         except (OSError, RuntimeError) as error:  # torch wraps a full disk in a RuntimeError of its own
-            kept = "what was saved there before is as it was" if path.exists() else "nothing is there"
-            reason = getattr(error, "strerror", None) or str(error).strip().splitlines()[0]
-            raise InputError(f"{path} could not be saved: {reason}; {kept}") from error
+            reason = getattr(error, "strerror", None) or "writing failed, as it does on a full disk"
+            raise InputError(f"{path} could not be written: {reason}; {what_is_left(path)}") from error
 
 
 def load_checkpoint(path: str | Path) -> Checkpoint:
@@ -81,15 +85,24 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         if isinstance(content, dict) and any("linear_q" in str(key) for key in content):
             found = "the authors' weights; `grpe import` makes a checkpoint of them"
         raise InputError(f"{path} is not a checkpoint: found {found}; {accepted}")
+    if not isinstance(content.get("format_version"), int):
+        raise InputError(f"{path} is damaged: it does not say its format's version; {accepted}")
     if content["format_version"] > FORMAT_VERSION:
         raise InputError(
             f"{path} has format version {content['format_version']}, written by grpe-dgl "
-            f"{content['library_version']}; this is grpe-dgl {grpe_dgl.__version__}, which reads up to "
+            f"{content.get('library_version')}; this is grpe-dgl {grpe_dgl.__version__}, which reads up to "
             f"{FORMAT_VERSION}: update it"
         )
+    missing = [key for key in _PARTS if key not in content]
+    if missing:
+        raise InputError(f"{path} is damaged: it has no {missing[0]}; {accepted}")
+    try:
+        description = Description.from_dict(content["description"])
+    except (LookupError, TypeError, AttributeError) as error:
+        raise InputError(f"{path} is damaged: its description lacks {error}; {accepted}") from None
     return Checkpoint(
         recipe=Recipe.from_dict(content["recipe"], source=str(path)),
-        description=Description.from_dict(content["description"]),
+        description=description,
         weights=content["weights"],
         metrics=content["metrics"],
         provenance=content["provenance"],

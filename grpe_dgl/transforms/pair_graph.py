@@ -94,6 +94,7 @@ class ToPairGraph(BaseTransform):
             pairs.ndata[name] = data.clone()
         for name, code in (("spd", spd), ("edge", edge), ("relation", codes.relation_of(spd, edge))):
             pairs.edata[name] = torch.from_numpy(code).to(graph.device)
+        pairs.relations = codes  # for `grpe_dgl.nn.GRPE`, which reads these codes and no others
         return pairs
 
 

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import os
 
@@ -81,6 +82,25 @@ def test_errors(folder, arguments, code, message):
     assert message in output and not (folder / "never").exists()
 
 
+def test_the_full_name_of_a_dataset_has_its_recipe(folder, tmp_path):
+    model = trained.save(tmp_path / "molecules.ckpt")
+    for name in ("molhiv", "ogbg-molhiv"):
+        output = grpe(folder, "finetune", "--from", model, name, "--set", "training.epochs=3", "--out", "x", code=1)
+        assert "Error: molhiv: training.warmup_epochs is 3" in output
+
+
+def test_resume(folder):
+    words = ("finetune", "--from", "first/best.ckpt", "any.yaml", "--dataset", "three", "--out", "again")
+    grpe(folder, *words, "--set", "training.epochs=3")
+    last = load_checkpoint(folder / "again" / "last.ckpt")
+    os.remove(folder / "again" / "results.json")
+    grpe(folder, *words, "--set", "training.epochs=3", "--resume")
+    for name, weight in load_checkpoint(folder / "again" / "last.ckpt").weights.items():
+        assert torch.equal(weight, last.weights[name])
+    said = grpe(folder, "info", "again/last.ckpt")
+    assert "yes, with grpe finetune --resume" in said and "started anew  head" in said
+
+
 def test_data_that_does_not_fit(folder, tmp_path):
     model = trained.save(tmp_path / "molecules.ckpt")
     output = grpe(folder, "finetune", "--from", model, "data/three", "--out", "never", code=1)
@@ -94,4 +114,12 @@ def test_info_of_a_checkpoint(folder):
     content = json.loads(grpe(folder, "info", "first/last.ckpt", "--json"))
     assert content["resumable"] and content["recipe"]["model"]["layers"] == 2 and content["parameters"] > 1000
     assert "goes with a dataset" in grpe(folder, "info", "first/best.ckpt", "--verify", code=2)
+    assert "did you mean first/best.ckpt?" in grpe(folder, "info", "first", code=1)
+    assert "none.ckpt cannot be read: No such file" in grpe(folder, "info", "none.ckpt", code=1)
+    lost = load_checkpoint(folder / "first/best.ckpt")
+    dataclasses.replace(lost, metrics={"valid_mae": float("nan")}).save(folder / "nan.ckpt")
+    assert (
+        json.loads(grpe(folder, "info", "nan.ckpt", "--json"), parse_constant=pytest.fail)["metrics"]["valid_mae"]
+        is None
+    )
     assert "is not a checkpoint" in grpe(folder, "info", "tiny.yaml", code=1)

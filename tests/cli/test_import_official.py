@@ -28,6 +28,7 @@ def test_makes_a_checkpoint(weights, tmp_path):
     assert saved.recipe.model.key_term == "self" and saved.recipe.dataset == "zinc"
     assert saved.description.vocabulary == "zinc" and saved.description.task.targets == ("constrained solubility",)
     assert saved.provenance["imported_from"] == "weights.pt" and len(saved.provenance["sha256"]) == 64
+    assert "by the authors; the file does not say how" in CliRunner().invoke(main, ["info", str(out)]).output
     model = saved.model()
     expected = torch.load(weights, weights_only=True)["linear.weight"]
     torch.testing.assert_close(model.head[0].weight.detach(), expected.float())
@@ -93,3 +94,5 @@ def test_usage(weights, tmp_path):
     assert missing.exit_code == 1 and "none.pt cannot be read: No such file" in missing.output
     nowhere = grpe_import(weights, "--heads", 3, "--dataset", "zinc", "--out", tmp_path / "none" / "x.ckpt")
     assert nowhere.exit_code == 1 and "there is no folder" in nowhere.output
+    device = grpe_import(weights, "--heads", 3, "--dataset", "zinc", "--out", "/dev/null", "--force")
+    assert device.exit_code == 1 and "/dev/null is not an ordinary file" in device.output

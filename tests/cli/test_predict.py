@@ -1,8 +1,12 @@
 import csv
 import gzip
 import io
+import random
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -137,6 +141,8 @@ def test_a_broken_table_leaves_nothing(model, tmp_path):
             "do not fit: the task's kind is 'regression' for the model, 'binary' there",
         ),
         (["{model}", "CCO", "--out", "none/x.csv"], 1, "there is no folder none"),
+        (["{model}", "CCO", "--device", "mps"], 2, "accepted: auto, cpu, cuda"),
+        (["{model}", "CCO", "--device", "cuda:99"], 1, "CUDA devices here; accepted: cpu, auto"),
     ],
 )
 def test_errors(model, tmp_path, arguments, code, message):
@@ -161,6 +167,102 @@ def test_worker_processes_and_several_chunks_change_nothing(model, tmp_path):
     rows = read((tmp_path / "1.csv").read_text())
     assert [row["i"] for row in rows] == list(map(str, range(4100)))
     assert [i for i, row in enumerate(rows) if row["error"]] == [2050]
+
+
+def test_names_and_smiles_are_told_apart(model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "CC").mkdir()
+    long = "C" * 300  # longer than a file's name may be
+    rows = read(predict(model, "CC", "C/C=C/C", "", long).stdout)
+    assert [row["smiles"] for row in rows] == ["CC", "C/C=C/C", "", long]
+    assert [bool(row["error"]) for row in rows] == [False, False, True, False]
+    assert predict(model, "data/esol").exit_code == 0  # no such folder as data: a row with an error
+    for name in ("CC/esol", "x.tsv"):
+        result = predict(model, name, "--out", "z.csv")
+        assert result.exit_code == 1 and f"{name}: there is no such file or folder, and it" in result.output
+    (tmp_path / "x.xlsx").write_bytes(b"PK")
+    assert "x.xlsx: accepted: a table" in predict(model, "x.xlsx").output
+    (tmp_path / "t.csv").write_text("smiles\nCCO\n")
+    swapped = predict("t.csv", model)
+    assert swapped.exit_code == 2 and "the checkpoint comes first" in swapped.output
+    (tmp_path / "runs").mkdir()
+    trained.save(tmp_path / "runs" / "best.ckpt")
+    assert "did you mean runs/best.ckpt?" in predict("runs", "t.csv").output
+
+
+def test_the_column_of_molecules_in_any_case(model, tmp_path):
+    (tmp_path / "t.csv").write_text("Id,SMILES\n1,CCO\n")
+    assert predict(model, tmp_path / "t.csv").exit_code == 0
+    (tmp_path / "t.csv").write_text("Smiles,SMILES\nC,CCO\n")
+    assert "has no column 'smiles'" in predict(model, tmp_path / "t.csv").output
+
+
+def test_an_output_that_is_no_number_is_told(tmp_path):
+    saved = trained.checkpoint()
+    saved.weights["head.0.bias"].fill_(float("nan"))
+    saved.save(tmp_path / "nan.ckpt")
+    result = predict(tmp_path / "nan.ckpt", "CCO")
+    (row,) = read(result.stdout)
+    assert row["predicted_logS"] == "" and row["error"] == "the model's output is not a number"
+    assert "1 molecule, 1 without a prediction" in result.stderr
+
+
+def test_rows_that_a_dataset_has_skipped_are_told(model, tmp_path):
+    (tmp_path / "t.csv").write_text("smiles,logS\n" + "CCO,1\nCC,2\nCCC,3\n" * 4 + "broken,1\n")
+    made = ["preprocess", "csv", str(tmp_path / "t.csv"), "--target", "logS", "--data", str(tmp_path)]
+    assert CliRunner().invoke(main, made).exit_code == 0
+    result = predict(model, tmp_path / "t")
+    assert len(read(result.stdout)) == 12 and "1 rows of its source have no graph" in result.stderr
+
+
+def test_columns_of_one_name_in_parquet(model, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "t.csv").write_text("smiles,a,a\nCCO,1,2\n")
+    assert predict(model, tmp_path / "t.csv", "--out", tmp_path / "x.parquet").exit_code == 0
+    found = parquet.read_table(tmp_path / "x.parquet").to_pydict()
+    assert list(found) == ["smiles", "a", "a_2", "predicted_logS", "error"] and found["a_2"] == ["2"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["out.csv", "out.csv.gz", "out.parquet"])
+def test_a_full_disk_leaves_nothing(model, tmp_path, name):
+    with (tmp_path / "t.csv").open("w") as file:
+        file.write("smiles,note\n")
+        file.writelines(f"CCO,{random.Random(i).randbytes(2000).hex()}\n" for i in range(60))
+    words = ["predict", str(model), str(tmp_path / "t.csv"), "--out", str(tmp_path / name)]
+    code = f"""
+import resource, signal, sys
+from grpe_dgl_cli.main import main
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+main({words!r})
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
+    assert f"{name} could not be written: File too large; nothing is there" in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.ckpt", "t.csv"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupted_with_workers_it_leaves_nothing(model, tmp_path, number, code):
+    with (tmp_path / "t.csv").open("w") as file:
+        file.write("smiles\n" + "c1ccccc1CCNC(=O)c1ccccc1\n" * 200_000)
+    words = ["predict", model, tmp_path / "t.csv", "--workers", 2, "--out", tmp_path / "out.csv"]
+    process = subprocess.Popen([sys.executable, "-m", "grpe_dgl", *map(str, words)], stderr=subprocess.PIPE, text=True)
+    while not list(tmp_path.glob(".out.csv.*")):  # it has begun to write
+        assert process.poll() is None
+        time.sleep(0.1)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    workers = children.read_text().split() if children.exists() else []
+    process.send_signal(number)
+    assert process.wait(60) == code and "Traceback" not in process.stderr.read()
+    process.stderr.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.ckpt", "t.csv"]
+    end = time.monotonic() + 30  # what counts multiprocessing's resources ends by itself a moment later
+    while alive := [pid for pid in workers if Path(f"/proc/{pid}").exists()]:
+        assert time.monotonic() < end, alive
+        time.sleep(0.1)
 
 
 PEAK = """

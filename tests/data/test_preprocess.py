@@ -57,7 +57,7 @@ def test_an_error_in_a_job_leaves_nothing_behind(tmp_path, workers, error):
 
 @pytest.mark.slow
 def test_a_worker_that_dies(tmp_path):
-    with pytest.raises(RuntimeError, match="a worker process died"):
+    with pytest.raises(InputError, match="a worker process died"):
         preprocess(source(6, broken=functools.partial(die, 7)), tmp_path / "data", workers=2)
     assert list(tmp_path.iterdir()) == []
 

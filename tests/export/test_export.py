@@ -1,4 +1,5 @@
 import csv
+import dataclasses
 import io
 import json
 import subprocess
@@ -13,9 +14,11 @@ from click.testing import CliRunner
 import grpe_dgl
 import grpe_dgl.data
 from grpe_dgl.data.description import Description
+from grpe_dgl.data.source import Task
 from grpe_dgl.errors import InputError
 from grpe_dgl.export import export, write
-from grpe_dgl.export.module import padded
+from grpe_dgl.export.check import require_equal
+from grpe_dgl.export.module import PaddedModel, padded
 from grpe_dgl.inference import Predictor
 from grpe_dgl_cli.main import main
 from tests import trained
@@ -119,8 +122,27 @@ def test_a_mismatch_is_an_error_and_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(write, "_write_pt2", slightly_wrong)
     model = trained.save(tmp_path / "model.ckpt")
     result = CliRunner().invoke(main, ["export", str(model), "--format", "pt2", "--out", str(tmp_path / "out")])
-    assert result.exit_code == 1 and "the pt2 file differs from the model by 2.0e-04 (relative)" in result.output
+    assert result.exit_code == 1 and "the pt2 file differs from the model by 1.7e-03 (relative)" in result.output
     assert [path.name for path in tmp_path.iterdir()] == ["model.ckpt"]
+
+
+@pytest.mark.parametrize(
+    ("mean", "deviation", "break_it"),
+    [
+        ((0.0, 0.0), (100.0, 1e-3), lambda right: right * torch.tensor([1.0, 0.0])),
+        ((298.0, 0.0), (0.02, 1.0), lambda right: torch.stack([torch.full_like(right[:, 0], 298.0), right[:, 1]], -1)),
+    ],
+    ids=["a small target beside a large one", "a large mean"],
+)
+def test_every_output_is_compared_by_itself(mean, deviation, break_it):
+    task = Task(level="graph", kind="regression", targets=("a", "b"), metric="rmse", standardise=True)
+    description = dataclasses.replace(trained.molecule_description(task), target_mean=mean, target_deviation=deviation)
+    predictor = Predictor(trained.checkpoint(description=description))
+    padded_model = PaddedModel(Predictor(predictor.checkpoint, backend="dense")).eval()
+    with torch.no_grad():
+        assert require_equal(padded_model, predictor, what="ours") < 1e-4
+        with pytest.raises(InputError, match="a broken one differs from the model"):
+            require_equal(lambda *inputs: break_it(padded_model(*inputs)), predictor, what="a broken one")
 
 
 def test_folders_that_are_there(exported, tmp_path):

@@ -55,6 +55,9 @@ def test_an_unreadable_molecule_is_a_row_of_nan(tmp_path):
     assert predictor.predict([]).shape == (0, 2)
     with pytest.raises(InputError, match="accepted: a list of SMILES"):
         predictor.predict("CCO")
+    with pytest.raises(InputError, match="molecule 1 is None, not a text"):
+        predictor.predict(["CCO", None])
+    assert repr(predictor).endswith("x.ckpt: binary of toxic, soluble; 3 layers of 16)")
 
 
 def test_fingerprints_are_virtual_nodes_of_length_one(tmp_path):

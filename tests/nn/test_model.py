@@ -160,6 +160,19 @@ def test_input_noise_stays_within_its_bounds_and_off_the_virtual_node():
     assert torch.equal(model.embed(feat, virtual), model.embed(feat, virtual))
 
 
+@pytest.mark.parametrize("codes", [{"max_distance": 3}, {"num_edge_types": 4}])
+def test_a_pair_graph_of_other_codes_is_refused(codes):
+    model = small_model()
+    graph = dgl.graph(([0, 1, 2], [1, 2, 3]))
+    graph.ndata["feat"] = torch.tensor([0, 1, 2, 3])
+    graph.edata["feat"] = torch.tensor([0, 1, 0])
+    right = ToPairGraph(2, 3)(AddVirtualNode()(graph))
+    assert model(right.to("cpu")).shape == (1, 3)
+    wrong = ToPairGraph(**{"max_distance": 2, "num_edge_types": 3, **codes})(AddVirtualNode()(graph))
+    with pytest.raises(InputError, match="the pair graph was made with max_distance . and num_edge_types ., the model"):
+        model(wrong.to("cpu"))
+
+
 def test_dropout_acts_in_training_only():
     model = small_model(dropout=0.5, attention_dropout=0.5)
     pairs = every_relation()

@@ -54,6 +54,23 @@ def test_other_torch_files_are_refused(tmp_path):
         load_checkpoint(tmp_path / "authors.pt")
 
 
+@pytest.mark.parametrize("change", ["weights", "format_version", "description", "task"])
+def test_a_checkpoint_with_a_part_missing_is_refused(folder, tmp_path, change):
+    content = torch.load(folder / "best.ckpt", weights_only=True)
+    del (content["description"] if change == "task" else content)[change]
+    torch.save(content, tmp_path / "x.ckpt")
+    with pytest.raises(InputError, match="x.ckpt is damaged: "):
+        load_checkpoint(tmp_path / "x.ckpt")
+
+
+def test_weights_of_another_model_are_refused(folder, tmp_path):
+    content = torch.load(folder / "best.ckpt", weights_only=True)
+    del content["weights"]["virtual_node"]
+    torch.save(content, tmp_path / "x.ckpt")
+    with pytest.raises(InputError, match="the weights are not those of the recipe beside them: .*virtual_node"):
+        load_checkpoint(tmp_path / "x.ckpt").model()
+
+
 def test_a_newer_format_is_refused(tmp_path):
     torch.save({"format": FORMAT, "format_version": 99, "library_version": "9.9"}, tmp_path / "new.ckpt")
     with pytest.raises(InputError, match="format version 99, written by grpe-dgl 9.9; .* update it"):
@@ -105,6 +122,6 @@ def test_a_full_disk_leaves_the_old_checkpoint(folder, tmp_path):
         text=True,
         env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
     )
-    assert "kept.ckpt could not be saved: " in done.stdout and "what was saved there before is as it was" in done.stdout
+    assert "kept.ckpt could not be written: " in done.stdout and "what was there before is as it was" in done.stdout
     assert target.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".tmp"] == []

@@ -1,0 +1,24 @@
+"""``--device``."""
+
+from typing import Any
+
+import click
+
+
+def choose_device(name: str) -> Any:
+    """Return the torch device of ``--device``; auto takes CUDA where there is one."""
+    import torch
+
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if name == "auto":
+        name = "cuda" if count else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        device = torch.device("meta")
+    if device.type not in ("cpu", "cuda"):
+        raise click.UsageError(f"--device {name}: accepted: auto, cpu, cuda, cuda:1, ...")
+    if device.type == "cuda" and (device.index or 0) >= count:
+        there = f"cpu, auto{''.join(f', cuda:{i}' for i in range(count))}"
+        raise click.ClickException(f"--device {name}: torch finds {count or 'no'} CUDA devices here; accepted: {there}")
+    return device
