@@ -86,7 +86,7 @@ def finetune_command(
     # Once before anything is written, to say what will happen.
     model = build_for(recipe.model, description)
     carried = carry(source, model, recipe.model)
-    if os.environ.get("RANK", "0") == "0":
+    if os.environ.get("RANK", "0") == "0" and not resume:
         click.echo(f"recipe {recipe_name}, data {folder}")
         click.echo(f"carried from {checkpoint} ({source.description.name}): {carried.numbers:,} weights")
         if recipe.model.key_term != source.recipe.model.key_term:
