@@ -23,7 +23,8 @@ from .options import InputFile
 def export_command(checkpoint: Path, formats: tuple[str, ...], out: Path, force: bool) -> None:
     """Write the model in CKPT as ONNX or torch.export files.
 
-    model.json beside them says how to use them. The files are compared with the model on random graphs of several sizes before they appear.
+    model.json beside them says how to use them. The files are compared with the model on random graphs of several sizes
+    before they appear.
     """
     from grpe_dgl.export import export
     from grpe_dgl.export.write import CONTRACT, FORMATS, OPSET
