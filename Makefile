@@ -16,7 +16,9 @@ install: .venv/installed
 # The stamp file is newer than what it was made from, so a second run installs nothing.
 .venv/installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "installing into .venv, in two quiet steps of about two minutes in all: torch"
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt setuptools wheel torch
+	@echo "installing into .venv: grpe-dgl and what else it needs"
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dev,onnx,parquet,tensorboard]'
 	touch $@
 

@@ -34,7 +34,10 @@ def evaluate_command(
     submission: Path | None,
     as_json: bool,
 ) -> None:
-    """Measure the model in CKPT on a split of its dataset, or of another one that fits."""
+    """Measure the model in CKPT on a split of a dataset.
+
+    The dataset is the one it was trained on, or another one that fits.
+    """
     import torch
 
     from grpe_dgl.data import load

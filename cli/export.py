@@ -21,9 +21,10 @@ from .options import InputFile
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="The folder to make.")
 @click.option("--force", is_flag=True, help="Replace an export that is there.")
 def export_command(checkpoint: Path, formats: tuple[str, ...], out: Path, force: bool) -> None:
-    """Write the model in CKPT as ONNX or torch.export files, with model.json, which says how to use them.
+    """Write the model in CKPT as ONNX or torch.export files.
 
-    The files are compared with the model on random graphs of several sizes before they appear.
+    model.json beside them says how to use them. The files are compared with the model on random graphs of several sizes
+    before they appear.
     """
     from grpe_dgl.export import export
     from grpe_dgl.export.write import CONTRACT, FORMATS, OPSET

@@ -28,10 +28,11 @@ def fingerprint_command(
     max_nodes: int,
     workers: int | None,
 ) -> None:
-    """Write fingerprints of INPUT: the virtual node after each of the last layers of the model in CKPT.
+    """Write fingerprints of INPUT with the model in CKPT.
 
-    Taken before the final norm, each of length 1, joined early to late. INPUT is as for `grpe predict`; so are the
-    rows, except that .npy holds the numbers alone, with a row of NaN for a molecule that cannot be read.
+    A fingerprint is the virtual node after each of the last layers, taken before the final norm, each of length 1,
+    joined early to late. INPUT is as for `grpe predict`; so are the rows, except that .npy holds the numbers alone,
+    with a row of NaN for a molecule that cannot be read.
     """
     checkpoints, inputs = checkpoints_and_inputs(arguments)
     if len(checkpoints) > 1:

@@ -15,7 +15,7 @@ from .output import check_output
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="The checkpoint to write.")
 @click.option("--force", is_flag=True, help="Overwrite --out.")
 def import_command(file: Path, heads: int, dataset: str, out: Path, force: bool) -> None:
-    """Make a checkpoint of FILE, weights that the authors of GRPE released."""
+    """Make a checkpoint of FILE, weights of GRPE's authors."""
     from grpe_dgl.official.checkpoint import import_file
 
     check_output(out, force=force)

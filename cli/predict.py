@@ -30,7 +30,7 @@ def predict_command(
     max_nodes: int,
     workers: int | None,
 ) -> None:
-    """Predict INPUT with the model in CKPT, or with the mean of several.
+    """Predict INPUT with the model in CKPT, or the mean of several.
 
     INPUT is a table of molecules (.csv, .csv.gz, .smi, .smi.gz), a folder that `grpe preprocess` made, or SMILES. Every
     row keeps its columns and gets predictions: numbers in the target's own unit, or probabilities. A molecule that

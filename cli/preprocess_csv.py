@@ -78,7 +78,10 @@ def csv_command(
     strict: bool,
     force: bool,
 ) -> None:
-    """Make a dataset of FILE, a table of molecules: .csv, .csv.gz, .smi or .smi.gz."""
+    """Make a dataset of FILE, a table of molecules.
+
+    FILE is .csv, .csv.gz, .smi or .smi.gz.
+    """
     from grpe_dgl.data.sources.csv import CSVRequest, csv_source
 
     files = {"train": train_rows, "valid": valid_rows, "test": test_rows}

@@ -64,7 +64,10 @@ def train_command(
     tensorboard: bool,
     **shortcuts: Any,
 ) -> None:
-    """Train the model of RECIPE: a YAML file, or the name of one that `grpe recipes` lists."""
+    """Train the model of RECIPE: a YAML file or a recipe's name.
+
+    `grpe recipes` lists the names.
+    """
     from grpe_dgl.recipe import load_recipe
 
     chosen = load_recipe(recipe, overrides_of(settings, **shortcuts))

@@ -22,3 +22,8 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(_MODULE_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    """List the names that are loaded when asked for among the others."""
+    return sorted({*globals(), *_MODULE_OF})

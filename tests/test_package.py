@@ -25,6 +25,12 @@ def test_one_version():
     assert PROJECT["project"]["version"] == grpe_dgl.__version__
 
 
+def test_names_that_load_when_asked_for_are_listed():
+    assert {"import_official", "load", "__version__"} <= set(dir(grpe_dgl))
+    for name in grpe_dgl._MODULE_OF:
+        assert callable(getattr(grpe_dgl, name))
+
+
 def test_every_requirement_is_pinned_for_the_makefile():
     pinned = {
         re.split("==", line)[0].lower().replace("_", "-")

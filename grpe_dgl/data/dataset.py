@@ -92,6 +92,10 @@ class Dataset:
     def __len__(self) -> int:
         return len(self.store)
 
+    def __repr__(self) -> str:
+        splits = ", ".join(f"{name} {len(split):,}" for name, split in self.splits.items())
+        return f"Dataset({self.manifest.name!r}, {len(self):,} graphs: {splits or 'no splits'})"
+
     def batch(self, index: npt.ArrayLike, codes: tuple[str, ...] = ("relation",)) -> Batch:
         """Return the graphs with the given numbers, shape (B,), as one batch; `codes` as in `Batches`."""
         return assemble(
@@ -149,6 +153,9 @@ class Split(torch.utils.data.Dataset[tuple[dgl.DGLGraph, Tensor] | dgl.DGLGraph]
 
     def __len__(self) -> int:
         return len(self.dataset.store.splits[self.name])
+
+    def __repr__(self) -> str:
+        return f"Split({self.name!r} of {self.dataset.manifest.name!r}, {len(self):,} graphs)"
 
     def __getitem__(self, i: int) -> tuple[dgl.DGLGraph, Tensor] | dgl.DGLGraph:
         if not -len(self) <= i < len(self):

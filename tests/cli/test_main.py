@@ -15,6 +15,11 @@ def test_help_names_the_command():
     assert "Graph transformers with relative positional encoding" in result.output
 
 
+def test_no_summary_of_a_command_is_cut():
+    result = CliRunner().invoke(main, ["--help"], terminal_width=80)
+    assert "  train " in result.output and "..." not in result.output.partition("Commands:")[2]
+
+
 @pytest.mark.parametrize(
     "command",
     [

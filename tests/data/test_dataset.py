@@ -36,6 +36,17 @@ def test_a_split_is_a_pytorch_dataset(regression):
         data.valid[3]
 
 
+def test_datasets_and_splits_say_what_they_are(regression):
+    data = grpe_dgl.data.load(regression)
+    assert repr(data) == "Dataset('regression', 23 graphs: train 17, valid 3, test 3)"
+    assert repr(data.train) == "Split('train' of 'regression', 17 graphs)"
+
+
+def test_a_dataset_without_splits_says_so(tmp_path):
+    grpe_dgl.data.write(tmp_path / "data", random_graphs(3), [0.0, 1, 2], {}, task="regression")
+    assert repr(grpe_dgl.data.load(tmp_path / "data")) == "Dataset('data', 3 graphs: no splits)"
+
+
 def test_node_tasks_have_their_labels_in_the_graph(node_classes):
     data, graphs = grpe_dgl.data.load(node_classes), random_graphs(23, 5, node_labels=True)
     assert_same_graph(data["valid"][1], graphs[22])
