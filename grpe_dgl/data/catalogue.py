@@ -81,31 +81,31 @@ def _sbm_settings(request: Request) -> dict[str, Any]:
 
 
 CATALOGUE: dict[str, Entry] = {
-    "zinc": Entry(title="ZINC-12k: constrained solubility of molecules, regression per graph", make=_zinc),
+    "zinc": Entry(title="ZINC-12k: constrained solubility, regression per graph", make=_zinc),
     "pattern": Entry(
-        title="PATTERN: find a pattern in a stochastic block model, 2 classes per node",
+        title="PATTERN: find a planted pattern, 2 classes per node",
         make=_sbm,
         settings=_sbm_settings,
         can_generate=True,
     ),
     "cluster": Entry(
-        title="CLUSTER: find the communities of a stochastic block model, 6 classes per node",
+        title="CLUSTER: find the communities, 6 classes per node",
         make=_sbm,
         settings=_sbm_settings,
         can_generate=True,
     ),
-    "molhiv": Entry(title="ogbg-molhiv: whether a molecule inhibits HIV, yes or no per graph", make=_ogb),
-    "molpcba": Entry(title="ogbg-molpcba: 128 bioassays of molecules, yes or no per graph", make=_ogb),
-    "pcqm4m": Entry(title="PCQM4M: HOMO-LUMO gap of 3.8 million molecules, regression per graph", make=_pcqm),
-    "pcqm4mv2": Entry(title="PCQM4Mv2: HOMO-LUMO gap of 3.7 million molecules, regression per graph", make=_pcqm),
+    "molhiv": Entry(title="ogbg-molhiv: inhibition of HIV, yes or no, per graph", make=_ogb),
+    "molpcba": Entry(title="ogbg-molpcba: 128 bioassays, yes or no, per graph", make=_ogb),
+    "pcqm4m": Entry(title="PCQM4M: HOMO-LUMO gap, 3.8 million, regression per graph", make=_pcqm),
+    "pcqm4mv2": Entry(title="PCQM4Mv2: HOMO-LUMO gap, 3.7 million, regression per graph", make=_pcqm),
     **{
         # OGB's other molecule datasets, under the names OGB's own table has for them.
-        name: Entry(title=f"ogbg-{name}: {title}, per graph", make=_ogb)
+        name: Entry(title=f"ogbg-{name}: {title}", make=_ogb)
         for name, title in {
             "molbace": "1,513 inhibitors of BACE-1, yes or no",
-            "molbbbp": "2,039 molecules, blood-brain barrier crossed, yes or no",
+            "molbbbp": "2,039 blood-brain barrier tests, yes or no",
             "molchembl": "1,310 bioassays, yes or no",
-            "molclintox": "1,477 drugs, approval and toxicity, yes or no",
+            "molclintox": "1,477 drugs: approval, toxicity, yes or no",
             "molesol": "1,128 solubilities, regression",
             "molfreesolv": "642 hydration free energies, regression",
             "mollipo": "4,200 lipophilicities, regression",
