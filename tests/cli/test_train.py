@@ -11,8 +11,11 @@ import pytest
 import torch
 from click.testing import CliRunner
 
+from grpe_dgl.recipe import load_recipe, shipped_recipes
 from grpe_dgl.training.checkpoint import load_checkpoint
+from grpe_dgl.training.schedule import Schedule
 from grpe_dgl_cli.main import main
+from grpe_dgl_cli.train import overrides_of
 from tests.training.tiny import recipe, write_dataset
 
 
@@ -63,6 +66,34 @@ def test_runs_and_options_land_in_the_recipe(folder):
     values = summary["rows"][0]["splits"]["test"]["values"]
     assert summary["rows"][0]["splits"]["test"]["mean"] == pytest.approx(sum(values) / 2)
     assert "±" in (folder / "runs/two/table.md").read_text()
+
+
+@pytest.mark.parametrize("name", [*shipped_recipes()])
+@pytest.mark.parametrize("epochs", [1, 2, 7])
+def test_epochs_alone_shortens_every_shipped_recipe(name, epochs):
+    training = load_recipe(name).to_dict()["training"]
+    changed = load_recipe(name, overrides_of((), training, epochs=epochs)).training
+    assert changed.epochs == epochs and changed.stop_after_epochs is None
+    assert Schedule.of(changed, steps_per_epoch=3).last_update == 3 * epochs
+
+
+def test_epochs_says_what_becomes_of_the_warmup(folder, capsys):
+    training = load_recipe("property").to_dict()["training"]
+    assert overrides_of((), training, epochs=3) == {"training.epochs": 3, "training.warmup_epochs": 0}
+    assert capsys.readouterr().out == "warm-up: 0 epochs instead of 5, as --epochs is 3\n"
+    assert overrides_of((), training, epochs=40)["training.warmup_epochs"] == 2
+    assert overrides_of((), training, epochs=100) == {"training.epochs": 100}
+    molhiv = load_recipe("molhiv").to_dict()["training"]
+    capsys.readouterr()
+    overrides_of((), molhiv, epochs=2)
+    assert capsys.readouterr().out == "warm-up: 0 epochs instead of 3; no end after 5 epochs, as --epochs is 2\n"
+    overrides_of((), load_recipe("zinc").to_dict()["training"], epochs=20)
+    assert capsys.readouterr().out == "warm-up: 2 epochs instead of 40,000 updates, as --epochs is 20\n"
+    own = overrides_of(("training.warmup_updates=7", "training.stop_after_epochs=1"), molhiv, epochs=2)
+    assert own == {"training.epochs": 2, "training.warmup_updates": 7, "training.stop_after_epochs": 1}
+    assert capsys.readouterr().out == ""
+    strict = grpe(folder, "train", "tiny.yaml", "--set", "training.epochs=1", "--out", "runs/never", code=1)
+    assert "training.warmup_epochs is 1; accepted: less than training.epochs, which is 1" in strict
 
 
 def test_tensorboard(folder):
