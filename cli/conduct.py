@@ -60,7 +60,7 @@ def conduct(
     """Make every run of the recipe, showing how they go, and print the table of results."""
     from grpe_dgl.data import load
     from grpe_dgl.training.distributed import processes
-    from grpe_dgl.training.experiment import plan, prepare_folder, summarise, table, write_summary
+    from grpe_dgl.training.experiment import best_run, plan, prepare_folder, summarise, table, write_summary
     from grpe_dgl.training.interruption import Stopped, StopRequest
     from grpe_dgl.training.run import run
 
@@ -96,7 +96,10 @@ def conduct(
             write_summary(summary, out)
             if len(finished) > 1 or recipe.paper is not None:
                 say("\n" + table(summary), nl=False)
-            say(f"\n{out}: best model in {finished[-1][0].folder / 'best.ckpt'}")
+            if recipe.variants:
+                say(f"\n{out}: compared in {out / 'table.md'}; every run's folder has its best.ckpt")
+            else:
+                say(f"\n{out}: best model in {best_run(finished).folder / 'best.ckpt'}")
 
 
 def choose_device(name: str) -> Any:

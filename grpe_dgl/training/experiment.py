@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +63,16 @@ def prepare_folder(recipe: Recipe, out: Path, *, resume: bool) -> None:
         write_text(kept, recipe.to_yaml())
     except OSError as error:
         raise InputError(f"{out} cannot be written to: {error.strerror}") from None
+
+
+def best_run(finished: list[tuple[Planned, dict[str, Any]]]) -> Planned:
+    """Return the run whose model has the best validation metric, the first of equals."""
+    best, best_value = finished[0][0], math.nan
+    for planned, results in finished:
+        value = results["splits"].get("valid", math.nan)
+        if METRICS[results["metric"]].better(value, best_value):
+            best, best_value = planned, value
+    return best
 
 
 def summarise(finished: list[tuple[Planned, dict[str, Any]]], recipe: Recipe) -> dict[str, Any]:

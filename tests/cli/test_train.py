@@ -117,7 +117,8 @@ def test_variants_make_a_table_beside_the_papers_numbers(folder):
         "plain": {"overrides": {"model.edge_attention": False, "training.epochs": 2}},
     }
     (folder / "variants.yaml").write_text(json.dumps(settings))
-    grpe(folder, "train", "variants.yaml", "--out", "runs/variants")
+    output = grpe(folder, "train", "variants.yaml", "--out", "runs/variants")
+    assert "runs/variants: compared in runs/variants/table.md; every run's folder has its best.ckpt" in output
     table = (folder / "runs/variants/table.md").read_text().splitlines()
     assert table[0] == "| variant | runs | valid mae | test mae | paper |"
     assert table[2].startswith("| near | 1 |") and table[2].endswith("| 0.1 (test MAE) |")

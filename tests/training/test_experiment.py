@@ -1,0 +1,21 @@
+import math
+
+import pytest
+
+from grpe_dgl.training.experiment import best_run, plan
+from tests.training.tiny import recipe
+
+
+@pytest.mark.parametrize(
+    ("metric", "values", "best"),
+    [
+        ("mae", [0.3, 0.1, 0.2], 1),
+        ("rocauc", [0.7, 0.9, 0.8], 1),
+        ("accuracy", [math.nan, 0.4, 0.4], 1),
+        ("mae", [math.nan, math.nan, math.nan], 0),
+    ],
+)
+def test_best_run_goes_by_the_validation_metric_and_its_direction(tmp_path, metric, values, best):
+    planned = plan(recipe(training__runs=3), tmp_path)
+    results = [{"metric": metric, "splits": {"valid": value, "test": -value}} for value in values]
+    assert best_run(list(zip(planned, results, strict=True))) is planned[best]
