@@ -1,6 +1,7 @@
 """Make the runs of a recipe, on the screen: what `grpe train` and `grpe finetune` share."""
 
 import contextlib
+import math
 import shlex
 import signal
 import sys
@@ -60,11 +61,16 @@ def conduct(
     """Make every run of the recipe, showing how they go, and print the table of results."""
     from grpe_dgl.data import load
     from grpe_dgl.training.distributed import processes
+    from grpe_dgl.training.evaluation import require_validation
     from grpe_dgl.training.experiment import best_run, plan, prepare_folder, summarise, table, write_summary
     from grpe_dgl.training.interruption import Stopped, StopRequest
     from grpe_dgl.training.run import run
 
-    recipe = recipe.fit_to_task(load(dataset).task)
+    opened = load(dataset)
+    recipe = recipe.fit_to_task(opened.task)
+    planned_runs = plan(recipe, out)
+    for metric in {planned.recipe.training.metric for planned in planned_runs}:
+        require_validation(opened, str(metric))
     stop = StopRequest(max_time)
     finished = []
     with processes(choose_device(device)) as group, stop.listening():
@@ -72,7 +78,6 @@ def conduct(
         if group.writes:
             prepare_folder(recipe, out, resume=resume)
         group.wait()
-        planned_runs = plan(recipe, out)
         for planned in planned_runs:
             data = load(dataset, max_distance=planned.recipe.model.max_distance)
             if len(planned_runs) > 1:
@@ -127,7 +132,8 @@ def _result_line(results: dict[str, Any]) -> str:
     metric = METRICS[results["metric"]]
     splits = ", ".join(f"{split} {metric.text(value)}" for split, value in results["splits"].items())
     return (
-        f"done after {results['epochs']} epochs, {results['seconds']:,.0f} s; best epoch {results['best_epoch']}: "
+        f"done after {results['epochs']} epochs, {results['seconds']:,.0f} s; best epoch "
+        f"{results['best_epoch'] or 'unknown'}: "
         f"{metric.name} {splits}"
     )
 
@@ -139,7 +145,10 @@ def _curve(folder: Path, metric: str) -> str:
     from grpe_dgl.training.metrics import METRICS
 
     with (folder / "metrics.csv").open(newline="", encoding="utf-8") as file:
-        values = [float(row[f"valid_{metric}"]) for row in csv.DictReader(file) if row[f"valid_{metric}"]]
+        cells = [row[f"valid_{metric}"] for row in csv.DictReader(file)]
+    values = [float(cell) for cell in cells if cell and math.isfinite(float(cell))]
+    if not values:
+        return f"valid {metric}: not to be measured in any epoch  (the loss is drawn in {folder / 'curves.png'})"
     count = min(len(values), 60)
     shown = [values[i * len(values) // count] for i in range(count)]
     # The first epochs are far off: what is beyond the middle nine tenths stands at the edge.

@@ -7,12 +7,13 @@ from contextlib import AbstractContextManager
 import torch
 from torch import Tensor
 
-from grpe_dgl.data.dataset import Split
+from grpe_dgl.data.dataset import Dataset, Split
 from grpe_dgl.data.description import Description
 from grpe_dgl.errors import InputError
 from grpe_dgl.nn import GRPE
+from grpe_dgl.recipe.schema import METRICS_OF_KIND
 from grpe_dgl.training.distributed import SINGLE, Processes
-from grpe_dgl.training.metrics import METRICS
+from grpe_dgl.training.metrics import METRICS, is_defined, needs
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
@@ -94,6 +95,21 @@ def measure(metric: str, predictions: Tensor, labels: Tensor) -> float:
         return METRICS[metric].compute(predictions, labels)
     except InputError:
         return float("nan")
+
+
+def require_validation(data: Dataset, metric: str) -> None:
+    """Raise unless the split valid can tell a better epoch from a worse one by `metric`."""
+    path = data.store.path
+    again = "make the dataset again with another split (for a CSV: --split, --fractions or --seed, and --force)"
+    if "valid" not in data.splits or not len(data.valid):
+        raise InputError(f"{path} has no graphs in the split valid, by which the best epoch is picked; {again}")
+    if not is_defined(metric, data.valid.labels()):
+        others = [other for other in METRICS_OF_KIND[data.task.kind] if is_defined(other, data.valid.labels())]
+        instead = f", or choose another metric: --set training.metric={others[-1]}" if others else ""
+        raise InputError(
+            f"{metric} cannot pick the best epoch: in the split valid of {path} ({len(data.valid):,} graphs) no target "
+            f"has {needs(metric)}; {again}{instead}"
+        )
 
 
 def is_labelled(split: Split) -> bool:

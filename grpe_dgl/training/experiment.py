@@ -84,8 +84,9 @@ def summarise(finished: list[tuple[Planned, dict[str, Any]]], recipe: Recipe) ->
         splits = {}
         for split in results[0]["splits"]:
             values = [result["splits"][split] for result in results]
-            # The paper's deviation is over its runs: that of a sample.
-            spread = statistics.stdev(values) if len(values) > 1 else None
+            spread = None
+            if len(values) > 1:  # the paper's deviation is over its runs: that of a sample
+                spread = statistics.stdev(values) if all(map(math.isfinite, values)) else math.nan
             splits[split] = {"mean": statistics.fmean(values), "deviation": spread, "values": values}
         rows.append(
             {

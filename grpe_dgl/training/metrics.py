@@ -124,6 +124,18 @@ METRICS: dict[str, Metric] = {
 }
 
 
+def needs(name: str) -> str:
+    """Say what a target must have for a metric to count it."""
+    return {"rocauc": "labels of both classes", "ap": "labels of both classes"}.get(name, "labels")
+
+
+def is_defined(name: str, labels: Tensor) -> bool:
+    """Whether labels, (N, T) or (N,), define a metric: whether what it `needs` is there for one target at least."""
+    if labels.dim() == 1:
+        return bool((labels >= 0).any())
+    return bool(_usable(name, labels.double().cpu().numpy()).any())
+
+
 def _targets(predictions: Tensor, labels: Tensor) -> tuple[Array, Array]:
     """Return both as float64 arrays (N, T)."""
     if predictions.dim() != 2 or predictions.shape != labels.shape:
@@ -159,8 +171,7 @@ def _over_targets(name: str, of_target: Callable[[Array, Array], float], y_pred:
     """Return the mean of `of_target` over the targets that count, each over its labels."""
     usable = _usable(name, y_true)
     if not usable.any():
-        wanted = "labels of both classes" if name in ("rocauc", "ap") else "labels"
-        raise InputError(f"{name} cannot be computed: no target has {wanted} among the {len(y_true)} rows")
+        raise InputError(f"{name} cannot be computed: no target has {needs(name)} among the {len(y_true)} rows")
     present = ~np.isnan(y_true)
     values = [of_target(y_pred[present[:, t], t], y_true[present[:, t], t]) for t in np.flatnonzero(usable)]
     return sum(values) / len(values)

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from grpe_dgl.recipe import load_recipe, shipped_recipes
 from grpe_dgl.training.checkpoint import load_checkpoint
 from grpe_dgl.training.schedule import Schedule
+from grpe_dgl_cli.conduct import _curve
 from grpe_dgl_cli.main import main
 from grpe_dgl_cli.train import overrides_of
 from tests.training.tiny import recipe, write_dataset
@@ -94,6 +95,27 @@ def test_epochs_says_what_becomes_of_the_warmup(folder, capsys):
     assert capsys.readouterr().out == ""
     strict = grpe(folder, "train", "tiny.yaml", "--set", "training.epochs=1", "--out", "runs/never", code=1)
     assert "training.warmup_epochs is 1; accepted: less than training.epochs, which is 1" in strict
+
+
+def test_a_validation_split_that_cannot_judge_is_refused_before_training(folder):
+    write_dataset(folder / "data" / "unjudged", "binary", valid_labels=[[0, 0, 0]] * 4)
+    write_dataset(folder / "data" / "invalid", "regression", num_valid=0)
+    words = ("train", "any.yaml", "--out", "runs/unjudged", "--dataset")
+    output = grpe(folder, *words, "unjudged", code=1)
+    assert (
+        "rocauc cannot pick the best epoch: in the split valid of data/unjudged (4 graphs) no target has labels"
+        in output
+    )
+    assert "--set training.metric=accuracy" in output and not (folder / "runs/unjudged").exists()
+    assert "data/invalid has no graphs in the split valid" in grpe(folder, *words, "invalid", code=1)
+    grpe(folder, *words, "unjudged", "--set", "training.metric=accuracy")
+
+
+def test_a_curve_without_numbers(tmp_path):
+    (tmp_path / "metrics.csv").write_text("epoch,valid_ap\n1,nan\n2,\n")
+    assert "valid ap: not to be measured in any epoch" in _curve(tmp_path, "ap")
+    (tmp_path / "metrics.csv").write_text("epoch,valid_ap\n1,nan\n2,0.5\n")
+    assert "50.000 % ▁ 50.000 %" in _curve(tmp_path, "ap")
 
 
 def test_tensorboard(folder):

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from grpe_dgl.training.experiment import best_run, plan
+from grpe_dgl.training.experiment import best_run, plan, summarise, table
 from tests.training.tiny import recipe
 
 
@@ -19,3 +19,10 @@ def test_best_run_goes_by_the_validation_metric_and_its_direction(tmp_path, metr
     planned = plan(recipe(training__runs=3), tmp_path)
     results = [{"metric": metric, "splits": {"valid": value, "test": -value}} for value in values]
     assert best_run(list(zip(planned, results, strict=True))) is planned[best]
+
+
+def test_a_metric_that_is_nan_is_summarised(tmp_path):
+    chosen = recipe(training__runs=2)
+    results = {"metric": "mae", "splits": {"valid": 0.5, "test": math.nan}}
+    summary = summarise([(planned, results) for planned in plan(chosen, tmp_path)], chosen)
+    assert "| 2 | 0.5000 ± 0.0000 | nan ± nan |" in table(summary)

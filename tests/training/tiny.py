@@ -17,7 +17,7 @@ TASKS = {
 }
 
 
-def write_dataset(path, kind, count=28, seed=0):
+def write_dataset(path, kind, count=28, seed=0, num_valid=4, valid_labels=None):
     """Random graphs of 3 to 7 nodes: 20 to train on, the rest for valid and test; labels missing here and there."""
     rng = np.random.default_rng(seed)
     graphs = []
@@ -36,7 +36,9 @@ def write_dataset(path, kind, count=28, seed=0):
         labels = rng.choice([0.0, 1.0, 1.0, np.nan], (count, 3))
         labels[-8:-4], labels[-4:] = [[0, 1, 0], [1, 0, 1]] * 2, [[1, 0, 1], [0, 1, 0]] * 2
     edge = count - 8
-    splits = {"train": range(edge), "valid": range(edge, edge + 4), "test": range(edge + 4, count)}
+    if valid_labels is not None:
+        labels[edge : edge + 4] = valid_labels
+    splits = {"train": range(edge), "valid": range(edge, edge + num_valid), "test": range(edge + 4, count)}
     grpe_dgl.data.write(
         path,
         graphs,
