@@ -10,6 +10,7 @@ import click
 from .conduct import Duration, conduct
 from .dataset import processed
 from .options import data_option
+from .watching import counted
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 WARMUP = "training.warmup_"  # its length, in epochs or updates
@@ -65,13 +66,13 @@ def overrides_of(settings: tuple[str, ...], training: Any, **shortcuts: Any) -> 
     return {**given, **changes, **asked}
 
 
-def _change(key: str, value: object, training: dict[str, Any]) -> str:
+def _change(key: str, value: Any, training: dict[str, Any]) -> str:
     """Say what becomes of a key that ``--epochs`` changes: ``warm-up: 0 epochs instead of 5``."""
     if key == "stop_after_epochs":
-        return f"no end after {training[key]} epochs"
-    unit = key.removeprefix("warmup_")
-    before = f"{training[key]}" if training.get(key) else f"{training['warmup_updates']:,} updates"
-    return f"warm-up: {value} {unit} instead of {before}"
+        return f"no end after {counted(training[key], 'epoch')}"
+    unit = key.removeprefix("warmup_").removesuffix("s")
+    before = f"{training[key]:,}" if training.get(key) else counted(training["warmup_updates"], "update")
+    return f"warm-up: {counted(value, unit)} instead of {before}"
 
 
 @click.command("train")

@@ -2,6 +2,7 @@ import csv
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -14,9 +15,10 @@ from click.testing import CliRunner
 from grpe_dgl.recipe import load_recipe, shipped_recipes
 from grpe_dgl.training.checkpoint import load_checkpoint
 from grpe_dgl.training.schedule import Schedule
-from grpe_dgl_cli.conduct import _curve
+from grpe_dgl_cli import watching
 from grpe_dgl_cli.main import main
 from grpe_dgl_cli.train import overrides_of
+from grpe_dgl_cli.watching import curve
 from tests.training.tiny import recipe, write_dataset
 
 
@@ -113,9 +115,27 @@ def test_a_validation_split_that_cannot_judge_is_refused_before_training(folder)
 
 def test_a_curve_without_numbers(tmp_path):
     (tmp_path / "metrics.csv").write_text("epoch,valid_ap\n1,nan\n2,\n")
-    assert "valid ap: not to be measured in any epoch" in _curve(tmp_path, "ap")
+    assert "valid ap: not to be measured in any epoch" in curve(tmp_path, "ap")
     (tmp_path / "metrics.csv").write_text("epoch,valid_ap\n1,nan\n2,0.5\n")
-    assert "50.000 % ▁ 50.000 %" in _curve(tmp_path, "ap")
+    assert "50.000 % ▁ 50.000 %" in curve(tmp_path, "ap")
+
+
+def test_says_what_is_trained_and_how_it_ended(folder, monkeypatch):
+    monkeypatch.setattr(watching, "SECONDS_BETWEEN_LINES", 0.0)
+    words = ("train", "tiny.yaml", "--out", "runs/said", "--set", "training.early_stopping=1", "--epochs", 9)
+    output = grpe(folder, *words, "--learning-rate", 1e-8, "--resume")
+    parameters = json.loads((folder / "runs/said/results.json").read_text())["parameters"]
+    assert "data: tiny, train 20, valid 4, test 4 graphs\n" in output
+    assert f"model: 2 layers, 16 wide, 2 heads, {parameters:,} parameters\n" in output
+    assert re.search(r"cpu, (1 thread|\d+ threads); everything goes to runs/said\n", output)
+    assert "nothing is saved in runs/said yet to go on from: starting anew\n" in output
+    assert re.search(r"update 2 of 45, loss \d\.\d{4}, [\d,.]+/s, \d+ s left\n", output)
+    assert "stopped early: no better epoch for 1\ndone after " in output
+    one = grpe(folder, "train", "tiny.yaml", "--out", "runs/one", "--epochs", 1)
+    assert "done after 1 epoch, " in one and "stopped early" not in one and "starting anew" not in one
+    assert "runs/one is done already\n" in grpe(
+        folder, "train", "tiny.yaml", "--out", "runs/one", "--epochs", 1, "--resume"
+    )
 
 
 def test_tensorboard(folder):
@@ -162,7 +182,8 @@ def test_max_time_saves_and_says_how_to_go_on(folder, monkeypatch):
     output = grpe(folder, *sys.argv[1:])
     assert "the time is up; everything is saved in runs/short" in output
     assert "grpe train tiny.yaml --out runs/short --max-time 0.001s --resume" in output
-    assert "done after 3 epochs" in grpe(folder, "train", "tiny.yaml", "--out", "runs/short", "--resume")
+    output = grpe(folder, "train", "tiny.yaml", "--out", "runs/short", "--resume")
+    assert "going on after update 1 of 15, 0 epochs done\n" in output and "done after 3 epochs" in output
 
 
 @pytest.mark.parametrize(
