@@ -1,7 +1,7 @@
 """Predictions and metrics over whole splits."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 import torch
@@ -9,6 +9,7 @@ from torch import Tensor
 
 from grpe_dgl.data.dataset import Dataset, Split
 from grpe_dgl.data.description import Description
+from grpe_dgl.data.source import Task
 from grpe_dgl.errors import InputError
 from grpe_dgl.nn import GRPE
 from grpe_dgl.recipe.schema import METRICS_OF_KIND
@@ -95,6 +96,21 @@ def measure(metric: str, predictions: Tensor, labels: Tensor) -> float:
         return METRICS[metric].compute(predictions, labels)
     except InputError:
         return float("nan")
+
+
+def by_target(
+    predictions: Tensor, labels: Tensor, task: Task, metrics: Sequence[str]
+) -> dict[str, dict[str, float | None]]:
+    """Return the metrics of each target by its name, None where its labels do not define one; empty for one target."""
+    if len(task.targets) == 1:
+        return {}
+    parts: dict[str, dict[str, float | None]] = {}
+    for t, target in enumerate(task.targets):
+        own, truth = predictions[:, t : t + 1], labels[:, t : t + 1]
+        parts[target] = {
+            metric: measure(metric, own, truth) if is_defined(metric, truth) else None for metric in metrics
+        }
+    return parts
 
 
 def require_validation(data: Dataset, metric: str) -> None:

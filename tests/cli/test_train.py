@@ -216,6 +216,23 @@ def test_mistakes(folder, words, code, message):
     assert message in grpe(folder, *words, code=code)
 
 
+def test_evaluate_by_target_and_other_names(folder):
+    write_dataset(folder / "data" / "three", "binary", valid_labels=[[0, 1, 0], [1, 1, 1]] * 2)
+    write_dataset(folder / "data" / "others", "binary", targets=("a", "c", "d"))
+    grpe(folder, "train", "any.yaml", "--dataset", "three", "--epochs", 1, "--out", "runs/three")
+    words = ("evaluate", "runs/three/best.ckpt", "--split", "valid")
+    measured = json.loads(grpe(folder, *words, "--json"))
+    parts = measured["per_target"]
+    assert list(parts) == ["a", "b", "c"] and parts["b"] == {"rocauc": None}
+    assert measured["rocauc"] == pytest.approx((parts["a"]["rocauc"] + parts["c"]["rocauc"]) / 2)
+    output = grpe(folder, *words)
+    assert f"\n  a: rocauc {100 * parts['a']['rocauc']:.3f} %\n" in output and "warning" not in output
+    assert "\n  b: rocauc undefined (it needs labels of both classes)\n" in output
+    output = grpe(folder, *words, "--dataset", "others")
+    assert "warning: the model predicts the targets a, b, c; data/others has a, c, d: they are compared" in output
+    assert "others valid (4 graphs): rocauc" in output
+
+
 def test_evaluate_mistakes(folder):
     grpe(folder, "train", "tiny.yaml", "--out", "runs/judged", "--epochs", 2)
     checkpoint = "runs/judged/best.ckpt"
