@@ -78,7 +78,9 @@ def conduct(
             prepare_folder(recipe, out, resume=resume)
         group.wait()
         say(data_line(opened))
-        say(f"{group.device}, {counted(torch.get_num_threads(), 'thread')}{_processes(group)}; everything goes to {out}")
+        say(
+            f"{group.device}, {counted(torch.get_num_threads(), 'thread')}{_processes(group)}; everything goes to {out}"
+        )
         shown = None
         for planned in planned_runs:
             data = load(dataset, max_distance=planned.recipe.model.max_distance)

@@ -2,7 +2,7 @@
 
 ROC-AUC, AP, RMSE and MAE go through OGB's own Evaluators where one exists for the number of targets, and are computed
 the same way where none does: per target over its labels, then the mean over targets. A target without labels, or for
-ROC-AUC and AP without both classes, is left out, as OGB does.
+ROC-AUC and AP without both classes, is left out, as OGB does; for R2 one whose labels are all equal.
 """
 
 from collections.abc import Callable
@@ -72,6 +72,23 @@ def rmse(predictions: Tensor, labels: Tensor) -> float:
     return _through_ogb("rmse", lambda p, t: float(np.sqrt(((t - p) ** 2).mean())), y_pred, y_true)
 
 
+def r2(predictions: Tensor, labels: Tensor) -> float:
+    """Coefficient of determination; (N, T) both, NaN for a missing label.
+
+    ::
+
+        R2 = 1 - sum_i (t_i - p_i)^2 / sum_i (t_i - mean of t)^2      per target, then the mean over targets
+
+    1 is perfect, 0 as good as the mean of the split's own labels. A target whose labels are all equal is left out.
+    """
+    y_pred, y_true = _targets(predictions, labels)
+
+    def of_target(y_pred: Array, y_true: Array) -> float:
+        return 1.0 - float(((y_true - y_pred) ** 2).sum() / ((y_true - y_true.mean()) ** 2).sum())
+
+    return _over_targets("r2", of_target, y_pred, y_true)
+
+
 def rocauc(predictions: Tensor, labels: Tensor) -> float:
     """Area under the ROC curve; logits and 0 / 1 labels, (N, T) both, NaN for a missing label."""
     from sklearn.metrics import roc_auc_score
@@ -117,6 +134,7 @@ def weighted_accuracy(predictions: Tensor, labels: Tensor) -> float:
 METRICS: dict[str, Metric] = {
     "mae": Metric("mae", False, mae),
     "rmse": Metric("rmse", False, rmse),
+    "r2": Metric("r2", True, r2),
     "rocauc": Metric("rocauc", True, rocauc, percent=True),
     "ap": Metric("ap", True, ap, percent=True),
     "accuracy": Metric("accuracy", True, accuracy, percent=True),
@@ -126,7 +144,8 @@ METRICS: dict[str, Metric] = {
 
 def needs(name: str) -> str:
     """Say what a target must have for a metric to count it."""
-    return {"rocauc": "labels of both classes", "ap": "labels of both classes"}.get(name, "labels")
+    both = "labels of both classes"
+    return {"rocauc": both, "ap": both, "r2": "two labels that differ"}.get(name, "labels")
 
 
 def is_defined(name: str, labels: Tensor) -> bool:
@@ -181,4 +200,7 @@ def _usable(name: str, y_true: Array) -> npt.NDArray[np.bool_]:
     """Return which targets count, (T,)."""
     if name in ("rocauc", "ap"):
         return np.asarray((y_true == 1).any(axis=0) & (y_true == 0).any(axis=0))
+    if name == "r2":
+        low, high = (np.where(np.isnan(y_true), fill, y_true) for fill in (np.inf, -np.inf))
+        return np.asarray(low.min(axis=0, initial=np.inf) < high.max(axis=0, initial=-np.inf))
     return np.asarray((~np.isnan(y_true)).any(axis=0))
