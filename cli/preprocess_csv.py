@@ -32,7 +32,7 @@ class _Fractions(click.ParamType):
     "targets",
     multiple=True,
     required=True,
-    help="A column to predict; repeat it for more. A blank cell is a missing label.",
+    help="A column to predict; repeat it for more. A blank cell is a missing label, as is NA or null.",
 )
 @click.option(
     "--task",
