@@ -101,20 +101,23 @@ def summarise(finished: list[tuple[Planned, dict[str, Any]]], recipe: Recipe) ->
 
 
 def table(summary: dict[str, Any]) -> str:
-    """Return a summary as a Markdown table, the paper's number beside ours."""
+    """Return a summary as a Markdown table, the paper's numbers, if there are any, beside ours."""
     splits = list(dict.fromkeys(split for row in summary["rows"] for split in row["splits"]))
     metric = METRICS[summary["rows"][0]["metric"]]
     has_variants = summary["rows"][0]["variant"] is not None
-    header = [*(["variant"] if has_variants else []), "runs", *(f"{split} {metric.name}" for split in splits), "paper"]
+    papers = [row["paper"] if row["paper"] and row["paper"]["value"] is not None else None for row in summary["rows"]]
+    header = [*(["variant"] if has_variants else []), "runs", *(f"{split} {metric.name}" for split in splits)]
+    if any(papers):
+        header.append("paper")
     lines = [header, ["---"] * len(header)]
-    for row in summary["rows"]:
+    for row, paper in zip(summary["rows"], papers, strict=True):
         cells = [row["variant"]] if has_variants else []
         cells.append(str(row["runs"]))
         for split in splits:
             numbers = row["splits"].get(split)
             cells.append("" if numbers is None else metric.text(numbers["mean"], numbers["deviation"]))
-        paper = row["paper"]
-        cells.append("" if paper is None or paper["value"] is None else f"{paper['value']} ({paper['metric']})")
+        if any(papers):
+            cells.append("" if paper is None else f"{paper['value']} ({paper['metric']})")
         lines.append(cells)
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 

@@ -26,3 +26,15 @@ def test_a_metric_that_is_nan_is_summarised(tmp_path):
     results = {"metric": "mae", "splits": {"valid": 0.5, "test": math.nan}}
     summary = summarise([(planned, results) for planned in plan(chosen, tmp_path)], chosen)
     assert "| 2 | 0.5000 ± 0.0000 | nan ± nan |" in table(summary)
+
+
+@pytest.mark.parametrize("value", [None, "0.1"])
+def test_the_papers_column_is_there_only_with_a_number(tmp_path, value):
+    paper = {"table": "t", "metric": "test MAE", "value": value}
+    chosen = recipe(paper=paper)
+    finished = [(planned, {"metric": "mae", "splits": {"test": 0.5}}) for planned in plan(chosen, tmp_path)]
+    lines = table(summarise(finished, chosen)).splitlines()
+    if value is None:
+        assert lines == ["| runs | test mae |", "| --- | --- |", "| 1 | 0.5000 |"]
+    else:
+        assert lines == ["| runs | test mae | paper |", "| --- | --- | --- |", "| 1 | 0.5000 | 0.1 (test MAE) |"]
