@@ -148,8 +148,14 @@ def test_published_molecules_by_either_name(shared_raw, run):
 
 
 def test_unpublished_names(run):
-    result = CliRunner().invoke(main, ["preprocess", "molx"])
-    assert (result.exit_code, "there is no dataset 'molx'; accepted: zinc" in result.stderr) == (2, True)
+    for name, message in (
+        ("nothing", "there is no dataset 'nothing'; accepted: zinc"),
+        ("zink", "there is no dataset 'zink' (did you mean zinc?); accepted: zinc"),
+        ("esol", "(did you mean molesol?)"),
+        ("my esol.CSV.gz", "`grpe preprocess csv 'my esol.CSV.gz' --target COLUMN` makes one of it"),
+    ):
+        result = CliRunner().invoke(main, ["preprocess", name, "--target", "y"])
+        assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
 
 
 @pytest.fixture

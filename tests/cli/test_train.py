@@ -64,7 +64,7 @@ def test_runs_and_options_land_in_the_recipe(folder):
         saved = load_checkpoint(folder / f"runs/two/seed-{seed}/best.ckpt")
         assert saved.recipe.training.seed == seed and saved.recipe.training.epochs == 2
         assert saved.recipe.model.layers == 1 and saved.recipe.dataset == "tiny"
-    assert "| runs | valid mae | test mae | paper |" in output
+    assert "| runs | valid mae | test mae |\n" in output
     summary = json.loads((folder / "runs/two/summary.json").read_text())
     values = summary["rows"][0]["splits"]["test"]["values"]
     assert summary["rows"][0]["splits"]["test"]["mean"] == pytest.approx(sum(values) / 2)
@@ -100,16 +100,16 @@ def test_epochs_says_what_becomes_of_the_warmup(folder, capsys):
 
 
 def test_a_validation_split_that_cannot_judge_is_refused_before_training(folder):
-    write_dataset(folder / "data" / "unjudged", "binary", valid_labels=[[0, 0, 0]] * 4)
-    write_dataset(folder / "data" / "invalid", "regression", num_valid=0)
-    words = ("train", "any.yaml", "--out", "runs/unjudged", "--dataset")
+    write_dataset(folder / "more" / "unjudged", "binary", valid_labels=[[0, 0, 0]] * 4)
+    write_dataset(folder / "more" / "invalid", "regression", num_valid=0)
+    words = ("train", "any.yaml", "--out", "runs/unjudged", "--data", "more", "--dataset")
     output = grpe(folder, *words, "unjudged", code=1)
     assert (
-        "rocauc cannot pick the best epoch: in the split valid of data/unjudged (4 graphs) no target has labels"
+        "rocauc cannot pick the best epoch: in the split valid of more/unjudged (4 graphs) no target has labels"
         in output
     )
     assert "--set training.metric=accuracy" in output and not (folder / "runs/unjudged").exists()
-    assert "data/invalid has no graphs in the split valid" in grpe(folder, *words, "invalid", code=1)
+    assert "more/invalid has no graphs in the split valid" in grpe(folder, *words, "invalid", code=1)
     grpe(folder, *words, "unjudged", "--set", "training.metric=accuracy")
 
 
@@ -194,6 +194,23 @@ def test_max_time_saves_and_says_how_to_go_on(folder, monkeypatch):
         (["train", "no.yaml"], 1, "no.yaml: there is no such file"),
         (["train", "any.yaml"], 2, "fits any dataset: say which with --dataset NAME"),
         (["train", "any.yaml", "--dataset", "nope"], 1, "data holds nodes, tiny"),
+        (
+            ["train", "any.yaml", "--dataset", "tinny"],
+            1,
+            "there is no dataset 'tinny' (did you mean tiny?): data/tinny",
+        ),
+        (
+            ["train", "any.yaml", "--dataset", "a/b.csv"],
+            1,
+            "`grpe preprocess csv a/b.csv --target COLUMN` makes one of",
+        ),
+        (["train", "any.yaml", "--dataset", "a/b.csv"], 1, "then `--dataset b`"),
+        (
+            ["train", "tiny.yaml", "--set", "layers=4"],
+            1,
+            "layers is not a key of a recipe (did you mean model.layers?)",
+        ),
+        (["train", "tiny.yaml", "--set", "epoch=4"], 1, "(did you mean training.epochs?)"),
         (["train", "tiny.yaml", "--dataset", "nodes"], 2, "is for the dataset tiny; --set dataset=nodes changes that"),
         (["train", "molhiv"], 2, "grpe finetune --from pcqm4m.ckpt molhiv"),
         (["train", "zinc"], 1, "`grpe preprocess zinc --data data` downloads and makes it"),
@@ -217,10 +234,10 @@ def test_mistakes(folder, words, code, message):
 
 
 def test_evaluate_by_target_and_other_names(folder):
-    write_dataset(folder / "data" / "three", "binary", valid_labels=[[0, 1, 0], [1, 1, 1]] * 2)
-    write_dataset(folder / "data" / "others", "binary", targets=("a", "c", "d"))
-    grpe(folder, "train", "any.yaml", "--dataset", "three", "--epochs", 1, "--out", "runs/three")
-    words = ("evaluate", "runs/three/best.ckpt", "--split", "valid")
+    write_dataset(folder / "more" / "three", "binary", valid_labels=[[0, 1, 0], [1, 1, 1]] * 2)
+    write_dataset(folder / "more" / "others", "binary", targets=("a", "c", "d"))
+    grpe(folder, "train", "any.yaml", "--data", "more", "--dataset", "three", "--epochs", 1, "--out", "runs/three")
+    words = ("evaluate", "runs/three/best.ckpt", "--data", "more", "--split", "valid")
     measured = json.loads(grpe(folder, *words, "--json"))
     parts = measured["per_target"]
     assert list(parts) == ["a", "b", "c"] and parts["b"] == {"rocauc": None}
@@ -229,7 +246,7 @@ def test_evaluate_by_target_and_other_names(folder):
     assert f"\n  a: rocauc {100 * parts['a']['rocauc']:.3f} %\n" in output and "warning" not in output
     assert "\n  b: rocauc undefined (it needs labels of both classes)\n" in output
     output = grpe(folder, *words, "--dataset", "others")
-    assert "warning: the model predicts the targets a, b, c; data/others has a, c, d: they are compared" in output
+    assert "warning: the model predicts the targets a, b, c; more/others has a, c, d: they are compared" in output
     assert "others valid (4 graphs): rocauc" in output
 
 
