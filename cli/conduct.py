@@ -68,8 +68,9 @@ def conduct(
     opened = load(dataset)
     recipe = recipe.fit_to_task(opened.task)
     planned_runs = plan(recipe, out)
-    for metric in {planned.recipe.training.metric for planned in planned_runs}:
-        require_validation(opened, str(metric))
+    for metric in {planned.recipe.fit_to_task(opened.task).training.metric for planned in planned_runs}:
+        assert metric is not None
+        require_validation(opened, metric)
     stop = StopRequest(max_time)
     finished = []
     with processes(choose_device(device)) as group, stop.listening():

@@ -121,10 +121,11 @@ def require_validation(data: Dataset, metric: str) -> None:
         raise InputError(f"{path} has no graphs in the split valid, by which the best epoch is picked; {again}")
     if not is_defined(metric, data.valid.labels()):
         others = [other for other in METRICS_OF_KIND[data.task.kind] if is_defined(other, data.valid.labels())]
+        size = f"{len(data.valid):,} graph{'' if len(data.valid) == 1 else 's'}"
         instead = f", or choose another metric: --set training.metric={others[-1]}" if others else ""
         raise InputError(
-            f"{metric} cannot pick the best epoch: in the split valid of {path} ({len(data.valid):,} graphs) no target "
-            f"has {needs(metric)}; {again}{instead}"
+            f"{metric} cannot pick the best epoch: in the split valid of {path} ({size}) no target has "
+            f"{needs(metric)}; {again}{instead}"
         )
 
 
