@@ -1,11 +1,9 @@
 """Make the runs of a recipe, on the screen: what `grpe train` and `grpe finetune` share."""
 
-import contextlib
 import shlex
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +11,14 @@ import click
 
 from .device import choose_device
 from .errors import INTERRUPTED, TERMINATED
+from .watching import counted, curve, data_line, model_line, result_lines, watching
 
 if TYPE_CHECKING:
     from grpe_dgl.nn import GRPE
     from grpe_dgl.recipe import Recipe
-    from grpe_dgl.training.run import Watch
+    from grpe_dgl.training.distributed import Processes
 
 
-BARS = "▁▂▃▄▅▆▇█"
 EXIT_CODES: dict[int | None, int] = {None: 0, signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 
 
@@ -59,13 +57,21 @@ def conduct(
     start: "Callable[[GRPE], dict[str, Any]] | None" = None,
 ) -> None:
     """Make every run of the recipe, showing how they go, and print the table of results."""
+    import torch
+
     from grpe_dgl.data import load
     from grpe_dgl.training.distributed import processes
-    from grpe_dgl.training.experiment import plan, prepare_folder, summarise, table, write_summary
+    from grpe_dgl.training.evaluation import require_validation
+    from grpe_dgl.training.experiment import best_run, plan, prepare_folder, summarise, table, write_summary
     from grpe_dgl.training.interruption import Stopped, StopRequest
     from grpe_dgl.training.run import run
 
-    recipe = recipe.fit_to_task(load(dataset).task)
+    opened = load(dataset)
+    recipe = recipe.fit_to_task(opened.task)
+    planned_runs = plan(recipe, out)
+    for metric in {planned.recipe.fit_to_task(opened.task).training.metric for planned in planned_runs}:
+        assert metric is not None
+        require_validation(opened, metric)
     stop = StopRequest(max_time)
     finished = []
     with processes(choose_device(device)) as group, stop.listening():
@@ -73,13 +79,22 @@ def conduct(
         if group.writes:
             prepare_folder(recipe, out, resume=resume)
         group.wait()
-        planned_runs = plan(recipe, out)
+        say(data_line(opened))
+        say(
+            f"{group.device}, {counted(torch.get_num_threads(), 'thread')}{_processes(group)}; everything goes to {out}"
+        )
+        shown = None
         for planned in planned_runs:
             data = load(dataset, max_distance=planned.recipe.model.max_distance)
             if len(planned_runs) > 1:
                 say(f"\n{planned.title}: {planned.folder}")
+            if planned.recipe.model != shown:
+                shown = planned.recipe.model
+                say(model_line(shown, data))
+            if (planned.folder / "results.json").exists():
+                say(f"{planned.folder} is done already")
             try:
-                with _watching(planned.recipe, planned.folder, group.writes, tensorboard) as watch:
+                with watching(planned.recipe, planned.folder, group.writes, resume, tensorboard) as watch:
                     results = run(
                         planned.recipe, data, planned.folder, start=start, processes=group, stop=stop, watch=watch
                     )
@@ -89,103 +104,23 @@ def conduct(
                 say(f"{why}; everything is saved in {planned.folder}. To go on:\n  {again}", err=True)
                 sys.exit(EXIT_CODES[stop.signal])
             finished.append((planned, results))
-            say(_result_line(results))
+            say(result_lines(results))
             if group.writes:
-                say(_curve(planned.folder, results["metric"]))
+                say(curve(planned.folder, results["metric"]))
         if group.writes:
             summary = summarise(finished, recipe)
             write_summary(summary, out)
             if len(finished) > 1 or recipe.paper is not None:
                 say("\n" + table(summary), nl=False)
-            say(f"\n{out}: best model in {finished[-1][0].folder / 'best.ckpt'}")
+            if recipe.variants:
+                say(f"\n{out}: compared in {out / 'table.md'}; every run's folder has its best.ckpt")
+            else:
+                say(f"\n{out}: best model in {best_run(finished).folder / 'best.ckpt'}")
 
 
 def _silent(message: str = "", *, err: bool = False, nl: bool = True) -> None:
     """Say nothing: another process speaks."""
 
 
-def _result_line(results: dict[str, Any]) -> str:
-    from grpe_dgl.training.metrics import METRICS
-
-    metric = METRICS[results["metric"]]
-    splits = ", ".join(f"{split} {metric.text(value)}" for split, value in results["splits"].items())
-    return (
-        f"done after {results['epochs']} epochs, {results['seconds']:,.0f} s; best epoch {results['best_epoch']}: "
-        f"{metric.name} {splits}"
-    )
-
-
-def _curve(folder: Path, metric: str) -> str:
-    """Return the validation metric by epoch as a row of bars, low to high, and where the picture is."""
-    import csv
-
-    from grpe_dgl.training.metrics import METRICS
-
-    with (folder / "metrics.csv").open(newline="", encoding="utf-8") as file:
-        values = [float(row[f"valid_{metric}"]) for row in csv.DictReader(file) if row[f"valid_{metric}"]]
-    count = min(len(values), 60)
-    shown = [values[i * len(values) // count] for i in range(count)]
-    # The first epochs are far off: what is beyond the middle nine tenths stands at the edge.
-    ordered = sorted(shown)
-    low, high = ordered[len(ordered) // 20], ordered[-1 - len(ordered) // 20]
-    heights = [(min(max(value, low), high) - low) / (high - low or 1) for value in shown]
-    bars = "".join(BARS[round(height * (len(BARS) - 1))] for height in heights)
-    text = METRICS[metric].text
-    return f"valid {metric} {text(values[0])} {bars} {text(values[-1])}  (drawn in {folder / 'curves.png'})"
-
-
-@contextlib.contextmanager
-def _watching(recipe: "Recipe", folder: Path, speaks: bool, tensorboard: bool) -> "Iterator[Watch]":
-    """Show a run: a bar on a terminal, a line per epoch everywhere, TensorBoard's files if asked for."""
-    from grpe_dgl.training.metrics import METRICS
-    from grpe_dgl.training.run import Watch
-
-    if not speaks:
-        yield Watch()
-        return
-    assert recipe.training.metric is not None
-    metric = METRICS[recipe.training.metric]
-    with contextlib.ExitStack() as stack:
-        board = _tensorboard(folder, stack) if tensorboard else None
-        bar = None
-        if sys.stderr.isatty():
-            from tqdm import tqdm
-
-            bar = stack.enter_context(tqdm(unit=" updates", dynamic_ncols=True, leave=False, file=sys.stderr))
-        begin = time.monotonic()
-
-        def step(update: int, updates: int, loss: float, rate: float) -> None:
-            if bar is not None:
-                bar.total = updates
-                bar.n = update
-                bar.set_postfix_str(f"loss {loss:.4f}, rate {rate:.2e}", refresh=False)
-                bar.update(0)
-
-        def epoch(row: dict[str, Any], is_best: bool) -> None:
-            nonlocal begin
-            value = row[f"valid_{metric.name}"]
-            measured = "" if value is None else f"  valid {metric.name} {metric.text(value)}{' *' if is_best else ''}"
-            line = f"epoch {row['epoch']:>3}  loss {row['train_loss']:.4f}{measured}  {time.monotonic() - begin:.1f} s"
-            begin = time.monotonic()
-            if bar is None:
-                click.echo(line)
-            else:
-                bar.write(line, file=sys.stdout)
-            if board is not None:
-                for key, number in row.items():
-                    if isinstance(number, float):
-                        board.add_scalar(key, number, row["updates"])
-
-        yield Watch(step=step, epoch=epoch)
-
-
-def _tensorboard(folder: Path, stack: contextlib.ExitStack) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise click.ClickException(
-            "--tensorboard needs the package tensorboard; install grpe-dgl[tensorboard]"
-        ) from None
-    board = SummaryWriter(str(folder / "tensorboard"))
-    stack.callback(board.close)
-    return board
+def _processes(group: "Processes") -> str:
+    return f", {group.world_size} processes" if group.world_size > 1 else ""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from .preprocess import run
+from .preprocess import csv_command_for, is_table, run
 
 
 def processed(name: str, data: Path, raw_dir: Path | None) -> Path:
@@ -15,17 +15,23 @@ def processed(name: str, data: Path, raw_dir: Path | None) -> Path:
     from grpe_dgl.data.catalogue import CATALOGUE, Request, find
     from grpe_dgl.data.download import no_downloads
     from grpe_dgl.errors import InputError
+    from grpe_dgl.recipe.fields import nearest
 
     for folder in (data / name, Path(name)):
         if (folder / "manifest.json").exists():
             return folder
+    if is_table(name):
+        called = Path(name).name.split(".")[0]
+        raise InputError(f"{name} is a table, not a dataset: {csv_command_for(name)}, then `--dataset {called}`")
     try:
         name, entry = find(name)
     except InputError:
         there = sorted(file.parent.name for file in data.glob("*/manifest.json"))
+        close = nearest(name, [*there, *CATALOGUE])
         raise InputError(
-            f"there is no dataset {name!r}: {data / name} is not there; {data} holds {', '.join(there) or 'none'}, and "
-            f"`grpe preprocess` makes {', '.join(CATALOGUE)} and datasets of your own CSV"
+            f"there is no dataset {name!r}{close}: {data / name} is not there; {data} holds "
+            f"{', '.join(there) or 'none'}, and `grpe preprocess` makes {', '.join(CATALOGUE)} and datasets of your "
+            "own CSV"
         ) from None
     folder = data / name
     if (folder / "manifest.json").exists():

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -9,6 +10,10 @@ from .dataset import processed
 from .device import choose_device
 from .options import InputFile, data_option
 from .progress import progress
+
+if TYPE_CHECKING:
+    from grpe_dgl.data.source import Task
+    from grpe_dgl.training.metrics import Metric
 
 
 @click.command("evaluate")
@@ -46,7 +51,7 @@ def evaluate_command(
     from grpe_dgl.recipe.schema import METRICS_OF_KIND
     from grpe_dgl.training.checkpoint import load_checkpoint
     from grpe_dgl.training.distributed import Processes
-    from grpe_dgl.training.evaluation import is_labelled, predict_split
+    from grpe_dgl.training.evaluation import by_target, is_labelled, predict_split
     from grpe_dgl.training.metrics import METRICS
     from grpe_dgl.training.submission import write_submission
 
@@ -61,6 +66,7 @@ def evaluate_command(
     description = Description.of(opened.manifest)
     saved.description.require_same_input(description, what=str(folder))
     saved.description.require_same_task(description, what=str(folder))
+    _warn_of_other_names(saved.description.task, description.task, folder)
     chosen = opened[split]
     labelled = is_labelled(chosen)
     if submission is None and not labelled:
@@ -83,9 +89,37 @@ def evaluate_command(
         click.echo(f"written: {write_submission(predictions, description.name, split, submission)}")
     if not labelled:
         return
-    values = {name: METRICS[name].compute(predictions, chosen.labels()) for name in names}
+    labels = chosen.labels()
+    values = {name: METRICS[name].compute(predictions, labels) for name in names}
+    per_target = by_target(predictions, labels, saved.description.task, names)
     if as_json:
-        click.echo(json.dumps({"dataset": description.name, "split": split, "graphs": len(chosen), **values}))
+        parts = {"per_target": per_target} if per_target else {}
+        click.echo(json.dumps({"dataset": description.name, "split": split, "graphs": len(chosen), **values, **parts}))
         return
     for name, value in values.items():
         click.echo(f"{description.name} {split} ({len(chosen):,} graphs): {name} {METRICS[name].text(value)}")
+    for target, measured in per_target.items():
+        texts = [f"{name} {_text(METRICS[name], value)}" for name, value in measured.items()]
+        click.echo(f"  {target}: {', '.join(texts)}")
+
+
+def _text(metric: "Metric", value: float | None) -> str:
+    from grpe_dgl.training.metrics import needs
+
+    return metric.text(value) if value is not None else f"undefined (it needs {needs(metric.name)})"
+
+
+def _warn_of_other_names(ours: "Task", theirs: "Task", folder: Path) -> None:
+    """Say so if a dataset calls its targets or classes otherwise: the numbers may then compare different things."""
+    for what in ("targets", "classes"):
+        known, found = getattr(ours, what), getattr(theirs, what)
+        if known != found:
+            click.echo(
+                f"warning: the model predicts the {what} {_some(known)}; {folder} has {_some(found)}: "
+                "they are compared in this order",
+                err=True,
+            )
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:5]) + (f", ... ({len(names)})" if len(names) > 5 else "")

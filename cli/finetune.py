@@ -74,7 +74,7 @@ def finetune_command(
         dataset=Path(wanted).name if recipe.dataset is None else recipe.dataset,
         start_from=str(checkpoint),
         model=dataclasses.replace(source.recipe.model, **kept),
-    ).override(overrides_of(settings, **shortcuts), source=recipe_name)
+    ).override(overrides_of(settings, recipe.to_dict()["training"], **shortcuts), source=recipe_name)
 
     folder = processed(wanted, data, raw_dir)
     description = Description.of(load(folder).manifest)

@@ -1,5 +1,6 @@
 """``grpe preprocess``: make a dataset. One sub-command per dataset of `grpe_dgl.data.catalogue`."""
 
+import shlex
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -35,6 +36,8 @@ class Datasets(click.Group):
         registered = super().get_command(ctx, cmd_name)
         if registered is not None:
             return registered
+        if is_table(cmd_name):
+            raise click.UsageError(f"{cmd_name!r} is a table, not a dataset's name: {csv_command_for(cmd_name)}", ctx)
         try:
             name, entry = find(cmd_name)
         except InputError as error:
@@ -48,6 +51,16 @@ def preprocess_command() -> None:
 
     `grpe preprocess DATASET --help` lists the options of a dataset.
     """
+
+
+def is_table(name: str) -> bool:
+    """Return whether someone who names this means a table of molecules."""
+    return name.lower().removesuffix(".gz").endswith((".csv", ".smi"))
+
+
+def csv_command_for(file: str) -> str:
+    """Return what to type to make a dataset of a table."""
+    return f"`grpe preprocess csv {shlex.quote(file)} --target COLUMN` makes one of it"
 
 
 def dataset_options(command: Command) -> Command:

@@ -32,7 +32,7 @@ class _Fractions(click.ParamType):
     "targets",
     multiple=True,
     required=True,
-    help="A column to predict; repeat it for more. A blank cell is a missing label.",
+    help="A column to predict; repeat it for more. A blank cell is a missing label, as is NA or null.",
 )
 @click.option(
     "--task",
@@ -83,6 +83,8 @@ def csv_command(
     FILE is .csv, .csv.gz, .smi or .smi.gz.
     """
     from grpe_dgl.data.sources.csv import CSVRequest, csv_source
+    from grpe_dgl.data.split_labels import what_splits_lack
+    from grpe_dgl.data.store import Store
 
     files = {"train": train_rows, "valid": valid_rows, "test": test_rows}
     split_files = {split: rows for split, rows in files.items() if rows is not None}
@@ -108,10 +110,13 @@ def csv_command(
         source, notes = csv_source(request)
         return source
 
-    manifest = run(data / request.dataset, request.settings(), make, workers=workers, strict=strict, force=force)
-    for note in notes:
+    folder = data / request.dataset
+    manifest = run(folder, request.settings(), make, workers=workers, strict=strict, force=force)
+    if manifest is None:
+        return
+    for note in (*notes, *what_splits_lack(Store(folder))):
         click.echo(note)
-    if manifest is not None and manifest.task.standardise and manifest.target_mean and manifest.target_deviation:
+    if manifest.task.standardise and manifest.target_mean and manifest.target_deviation:
         numbers = zip(manifest.task.targets, manifest.target_mean, manifest.target_deviation, strict=True)
         for target, mean, deviation in numbers:
             click.echo(f"{target}: standardised for training, mean {mean:.4g}, deviation {deviation:.4g} (train)")

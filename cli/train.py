@@ -1,5 +1,6 @@
 """``grpe train``: make the runs of a recipe."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,8 +10,10 @@ import click
 from .conduct import Duration, conduct
 from .dataset import processed
 from .options import data_option
+from .watching import counted
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+WARMUP = "training.warmup_"  # its length, in epochs or updates
 
 
 def training_options(command: Command) -> Command:
@@ -39,12 +42,37 @@ def training_options(command: Command) -> Command:
     return command
 
 
-def overrides_of(settings: tuple[str, ...], **shortcuts: Any) -> dict[str, object]:
-    """Return the recipe keys that options change: those that were given, then ``--set``."""
-    from grpe_dgl.recipe.overrides import parse_overrides
+def overrides_of(settings: tuple[str, ...], training: Any, **shortcuts: Any) -> dict[str, object]:
+    """Return the recipe keys that options change: those that were given, then ``--set``.
+
+    ``--epochs`` alone also shortens the warm-up of `training`, the recipe's section before any change, and says so.
+    """
+    from grpe_dgl.recipe.overrides import parse_overrides, shorten
 
     given = {f"training.{name}": value for name, value in shortcuts.items() if value is not None}
-    return {**given, **parse_overrides(settings)}
+    asked = parse_overrides(settings)
+    epochs = shortcuts.get("epochs")
+    if epochs is None or epochs < 1 or "training.epochs" in asked or not isinstance(training, dict):
+        return {**given, **asked}
+    own_warmup = any(key.startswith(WARMUP) for key in asked)
+    changes = {
+        key: value
+        for key, value in shorten(training, epochs).items()
+        if key not in asked and not (own_warmup and key.startswith(WARMUP))
+    }
+    if changes and os.environ.get("RANK", "0") == "0":
+        said = [_change(key.removeprefix("training."), value, training) for key, value in changes.items()]
+        click.echo(f"{'; '.join(reversed(said))}, as --epochs is {epochs}")
+    return {**given, **changes, **asked}
+
+
+def _change(key: str, value: Any, training: dict[str, Any]) -> str:
+    """Say what becomes of a key that ``--epochs`` changes: ``warm-up: 0 epochs instead of 5``."""
+    if key == "stop_after_epochs":
+        return f"no end after {counted(training[key], 'epoch')}"
+    unit = key.removeprefix("warmup_").removesuffix("s")
+    before = f"{training[key]:,}" if training.get(key) else counted(training["warmup_updates"], "update")
+    return f"warm-up: {counted(value, unit)} instead of {before}"
 
 
 @click.command("train")
@@ -69,8 +97,11 @@ def train_command(
     `grpe recipes` lists the names.
     """
     from grpe_dgl.recipe import load_recipe
+    from grpe_dgl.recipe.files import read_yaml, recipe_text
 
-    chosen = load_recipe(recipe, overrides_of(settings, **shortcuts))
+    # The file as it stands, as it may lack what an option gives.
+    training = read_yaml(recipe_text(recipe), source=recipe).get("training")
+    chosen = load_recipe(recipe, overrides_of(settings, training, **shortcuts))
     name = Path(recipe).stem
     if chosen.start_from is not None:
         raise click.UsageError(

@@ -7,6 +7,7 @@ from typing import Any
 
 from grpe_dgl.data.source import Source
 from grpe_dgl.errors import InputError
+from grpe_dgl.recipe.fields import nearest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,8 @@ def find(name: str) -> tuple[str, Entry]:
     """Return the entry called `name` with the name its dataset goes by."""
     name = name.removeprefix("ogbg-")  # molhiv and ogbg-molhiv are one dataset
     if name not in CATALOGUE:
-        raise InputError(f"there is no dataset {name!r}; accepted: {', '.join(CATALOGUE)}")
+        close = nearest(name, list(CATALOGUE))
+        raise InputError(f"there is no dataset {name!r}{close}; accepted: {', '.join(CATALOGUE)}")
     return name, CATALOGUE[name]
 
 

@@ -26,7 +26,7 @@ class Task:
     classes: tuple[str, ...] = ()
     """Multiclass: the name of each class, in the order of the labels."""
     metric: str
-    """What the dataset is judged by: mae, rmse, rocauc, ap, accuracy or weighted_accuracy."""
+    """What the dataset is judged by: mae, rmse, r2, rocauc, ap, accuracy or weighted_accuracy."""
     standardise: bool = False
     """Regression: whether training sees targets with the training split's mean taken off and divided by its spread."""
 

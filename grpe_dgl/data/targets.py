@@ -15,9 +15,17 @@ _MAX_CLASSES = 1000
 _Cell = tuple[int, int, str]  # row, line, text
 
 
-def is_missing(cell: str) -> bool:
-    """Return whether a cell says that there is no label: blank, or nan as programs write it."""
+_NO_VALUE = ("na", "n/a", "null", "none")  # as spreadsheets, R, databases and Python write a missing number
+
+
+def is_blank(cell: str) -> bool:
+    """Return whether a cell says that there is no label, whatever the task: blank, or nan as programs write it."""
     return not cell or cell.isspace() or cell.strip().lower() == "nan"
+
+
+def is_missing(cell: str) -> bool:
+    """Return whether a cell where a number belongs says that there is none; of named classes, None may be one."""
+    return is_blank(cell) or cell.strip().lower() in _NO_VALUE
 
 
 class TargetScan:
@@ -48,6 +56,7 @@ class TargetScan:
         self._not_number: list[_Cell | None] = [None] * len(targets)
         self._labels = np.zeros(len(targets), np.int64)
         self._classes: set[str] = set()
+        self._class_cells = 0
 
     def add(self, row: int, line: int, cells: Sequence[str]) -> None:
         """Look at one row."""
@@ -62,10 +71,11 @@ class TargetScan:
                     self._not_binary[i] = (row, line, cell)
                 if number is None and self._not_number[i] is None:
                     self._not_number[i] = (row, line, cell)
-            else:
+            if is_blank(cell):
                 continue
             if self._asked == "classification" and len(self.targets) == 1 and len(self._classes) <= _MAX_CLASSES:
                 self._classes.add(cell.strip())
+                self._class_cells += 1
 
     def task(self) -> Task:
         """Return the task, once all rows were added."""
@@ -90,12 +100,29 @@ class TargetScan:
                     self._refuse(target, wrong, "0, 1 or blank where several targets are classified")
         if not 2 <= len(self._classes) <= _MAX_CLASSES:
             count = "one class" if len(self._classes) == 1 else f"more than {_MAX_CLASSES:,} classes"
+            numbers = "" if self._not_number[0] else ", or the task regression, as all are numbers"
             raise InputError(
-                f"{self._table.file}: column {self.targets[0]!r} has {count}; accepted: 2 to {_MAX_CLASSES:,} classes"
+                f"{self._table.file}: column {self.targets[0]!r} has {count}; accepted: 2 to {_MAX_CLASSES:,} "
+                f"classes{numbers}"
             )
         numeric = all(_number(name) is not None for name in self._classes)
         classes = sorted(self._classes, key=lambda name: (_number(name) if numeric else 0.0, name))
         return Task(level="graph", kind="multiclass", targets=self.targets, classes=tuple(classes), metric="accuracy")
+
+    def notes(self, task: Task) -> list[str]:
+        """Return what a user should be told of the task that `task` returned."""
+        if self._asked is None:
+            binary = "classification (every label is 0 or 1)"
+            return [f"task inferred from the targets: {binary if task.kind == 'binary' else task.kind}"]
+        if self._asked == "regression" or len(self.targets) > 1:
+            return []
+        classes, rows = task.classes or ("0", "1"), self._class_cells
+        named = ", ".join(classes[:5]) + (", ..." if len(classes) > 5 else "")
+        notes = [f"{len(classes):,} classes: {named}"]
+        if task.kind == "multiclass" and 2 * len(classes) > rows:
+            looks = "is it the right column?" if self._not_number[0] else "it looks like numbers for --task regression"
+            notes.append(f"column {self.targets[0]!r} has {len(classes):,} classes in {rows:,} rows: {looks}")
+        return notes
 
     def _refuse(self, target: str, cell: _Cell, accepted: str) -> None:
         row, line, text = cell
@@ -107,7 +134,7 @@ def labels_of(rows: Sequence[Row], places: Sequence[int], task: Task) -> npt.NDA
     if task.kind == "multiclass":
         code = {name: i for i, name in enumerate(task.classes)}
         cells = [row[places[0]] for _, row in rows]
-        return np.array([-1 if is_missing(cell) else code[cell.strip()] for cell in cells], np.int64)
+        return np.array([-1 if is_blank(cell) else code[cell.strip()] for cell in cells], np.int64)
     label = [[math.nan if is_missing(row[place]) else float(row[place]) for place in places] for _, row in rows]
     return np.array(label, np.float32).reshape(len(rows), len(places))
 

@@ -39,7 +39,8 @@ def read(cls: type[T], raw: object, *, source: str, path: str = "") -> T:
     for key in raw:
         if key not in fields:
             raise InputError(
-                f"{source}: {join(path, key)} is not a key of a recipe{nearest(str(key), accepted, path)}; "
+                f"{source}: {join(path, key)} is not a key of a recipe"
+                f"{nearest(str(key), accepted, path) or _nearest_inside(str(key), hints)}; "
                 f"accepted {f'in {path}' if path else 'at the top'}: {', '.join(accepted)}"
             )
     for name, field in fields.items():
@@ -126,6 +127,18 @@ def nearest(name: str, accepted: list[str], path: str = "") -> str:
     """Return `` (did you mean ...?)`` if one of the accepted names is close, else nothing."""
     close = difflib.get_close_matches(name, accepted, n=1)
     return f" (did you mean {join(path, close[0])}?)" if close else ""
+
+
+def _nearest_inside(key: str, hints: Mapping[str, Any]) -> str:
+    """Return `` (did you mean model.layers?)`` if `key` is close to a key of one of the sections, else nothing."""
+    full_keys: dict[str, str] = {}
+    for section, hint in hints.items():
+        for option in (hint, *get_args(hint)):
+            if dataclasses.is_dataclass(option):
+                for name in (*getattr(option, "SHORTHANDS", ()), *(field.name for field in dataclasses.fields(option))):
+                    full_keys.setdefault(name, join(section, name))
+    close = difflib.get_close_matches(key, full_keys, n=1)
+    return f" (did you mean {full_keys[close[0]]}?)" if close else ""
 
 
 def join(path: str, key: object) -> str:

@@ -59,6 +59,39 @@ def apply_overrides(raw: Mapping[str, Any], overrides: Mapping[str, object], *, 
     return changed
 
 
+def shorten(training: Mapping[str, Any], epochs: int) -> dict[str, object]:
+    """Return what must change beside ``training.epochs``, as full keys, if someone asks only for so many epochs.
+
+    A warm-up keeps its share of the schedule where that becomes shorter, rounded down to whole epochs or updates, and
+    ``stop_after_epochs`` goes: how long to train was just said.
+
+    Parameters
+    ----------
+    training
+        The recipe's section as it stands in the file; what does not belong there is left to whoever reads it.
+    epochs
+        How many were asked for, 1 or more.
+    """
+    changes: dict[str, object] = {}
+    if training.get("stop_after_epochs") is not None:
+        changes["training.stop_after_epochs"] = None
+    lengths = ("epochs", "updates", "warmup_epochs", "warmup_updates")
+    whole, updates, warmup_epochs, warmup_updates = (_count(training.get(key)) for key in lengths)
+    if whole and epochs < whole and warmup_epochs:
+        changes["training.warmup_epochs"] = warmup_epochs * epochs // whole
+    elif whole and epochs < whole and warmup_updates:
+        changes["training.warmup_updates"] = warmup_updates * epochs // whole
+    elif updates and warmup_updates:
+        changes["training.warmup_epochs"] = warmup_updates * epochs // updates
+    elif updates and warmup_epochs and warmup_epochs >= epochs:  # their share is unknown without the data
+        changes["training.warmup_epochs"] = epochs - 1
+    return changes
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int and value > 0 else None
+
+
 def expand_preset(raw: Mapping[str, Any], *, source: str) -> dict[str, Any]:
     """Return a copy of `raw` with ``model.preset`` replaced by the sizes it stands for; explicit sizes win."""
     model = raw.get("model")

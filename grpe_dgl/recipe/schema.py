@@ -7,13 +7,13 @@ from grpe_dgl.errors import InputError
 
 MAX_DISTANCES = range(1, 253)  # what grpe_dgl.relations takes
 LOSSES_OF_KIND: dict[str, tuple[str, ...]] = {
-    "regression": ("l1",),
+    "regression": ("l1", "mse"),
     "binary": ("bce",),
     "multiclass": ("cross_entropy", "weighted_cross_entropy"),
 }
 """Which losses fit which kind of task; the first is taken where a recipe names none."""
 METRICS_OF_KIND: dict[str, tuple[str, ...]] = {
-    "regression": ("mae", "rmse"),
+    "regression": ("mae", "rmse", "r2"),
     "binary": ("rocauc", "ap", "accuracy"),
     "multiclass": ("accuracy", "weighted_accuracy"),
 }
@@ -88,9 +88,9 @@ class TrainingRecipe:
     weight_decay: float = 0.0
     clip: float | None = None
     """The largest norm of the gradient; None leaves it alone."""
-    loss: Literal["l1", "bce", "cross_entropy", "weighted_cross_entropy"] | None = None
+    loss: Literal["l1", "mse", "bce", "cross_entropy", "weighted_cross_entropy"] | None = None
     """None takes the one for the dataset's kind of task: l1, bce or cross_entropy."""
-    metric: Literal["mae", "rmse", "rocauc", "ap", "accuracy", "weighted_accuracy"] | None = None
+    metric: Literal["mae", "rmse", "r2", "rocauc", "ap", "accuracy", "weighted_accuracy"] | None = None
     """What picks the best model; None takes the dataset's own."""
     evaluate_every: int = 1
     """Epochs between evaluations; the last epoch is always evaluated."""

@@ -1,18 +1,20 @@
 """Predictions and metrics over whole splits."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 import torch
 from torch import Tensor
 
-from grpe_dgl.data.dataset import Split
+from grpe_dgl.data.dataset import Dataset, Split
 from grpe_dgl.data.description import Description
+from grpe_dgl.data.source import Task
 from grpe_dgl.errors import InputError
 from grpe_dgl.nn import GRPE
+from grpe_dgl.recipe.schema import METRICS_OF_KIND
 from grpe_dgl.training.distributed import SINGLE, Processes
-from grpe_dgl.training.metrics import METRICS
+from grpe_dgl.training.metrics import METRICS, is_defined, needs
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
@@ -94,6 +96,37 @@ def measure(metric: str, predictions: Tensor, labels: Tensor) -> float:
         return METRICS[metric].compute(predictions, labels)
     except InputError:
         return float("nan")
+
+
+def by_target(
+    predictions: Tensor, labels: Tensor, task: Task, metrics: Sequence[str]
+) -> dict[str, dict[str, float | None]]:
+    """Return the metrics of each target by its name, None where its labels do not define one; empty for one target."""
+    if len(task.targets) == 1:
+        return {}
+    parts: dict[str, dict[str, float | None]] = {}
+    for t, target in enumerate(task.targets):
+        own, truth = predictions[:, t : t + 1], labels[:, t : t + 1]
+        parts[target] = {
+            metric: measure(metric, own, truth) if is_defined(metric, truth) else None for metric in metrics
+        }
+    return parts
+
+
+def require_validation(data: Dataset, metric: str) -> None:
+    """Raise unless the split valid can tell a better epoch from a worse one by `metric`."""
+    path = data.store.path
+    again = "make the dataset again with another split (for a CSV: --split, --fractions or --seed, and --force)"
+    if "valid" not in data.splits or not len(data.valid):
+        raise InputError(f"{path} has no graphs in the split valid, by which the best epoch is picked; {again}")
+    if not is_defined(metric, data.valid.labels()):
+        others = [other for other in METRICS_OF_KIND[data.task.kind] if is_defined(other, data.valid.labels())]
+        size = f"{len(data.valid):,} graph{'' if len(data.valid) == 1 else 's'}"
+        instead = f", or choose another metric: --set training.metric={others[-1]}" if others else ""
+        raise InputError(
+            f"{metric} cannot pick the best epoch: in the split valid of {path} ({size}) no target has "
+            f"{needs(metric)}; {again}{instead}"
+        )
 
 
 def is_labelled(split: Split) -> bool:

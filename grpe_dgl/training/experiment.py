@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +65,16 @@ def prepare_folder(recipe: Recipe, out: Path, *, resume: bool) -> None:
         raise InputError(f"{out} cannot be written to: {error.strerror}") from None
 
 
+def best_run(finished: list[tuple[Planned, dict[str, Any]]]) -> Planned:
+    """Return the run whose model has the best validation metric, the first of equals."""
+    best, best_value = finished[0][0], math.nan
+    for planned, results in finished:
+        value = results["splits"].get("valid", math.nan)
+        if METRICS[results["metric"]].better(value, best_value):
+            best, best_value = planned, value
+    return best
+
+
 def summarise(finished: list[tuple[Planned, dict[str, Any]]], recipe: Recipe) -> dict[str, Any]:
     """Return mean and standard deviation over the seeds, per variant and split, beside the paper's number."""
     rows = []
@@ -73,8 +84,9 @@ def summarise(finished: list[tuple[Planned, dict[str, Any]]], recipe: Recipe) ->
         splits = {}
         for split in results[0]["splits"]:
             values = [result["splits"][split] for result in results]
-            # The paper's deviation is over its runs: that of a sample.
-            spread = statistics.stdev(values) if len(values) > 1 else None
+            spread = None
+            if len(values) > 1:  # the paper's deviation is over its runs: that of a sample
+                spread = statistics.stdev(values) if all(map(math.isfinite, values)) else math.nan
             splits[split] = {"mean": statistics.fmean(values), "deviation": spread, "values": values}
         rows.append(
             {
@@ -89,20 +101,23 @@ def summarise(finished: list[tuple[Planned, dict[str, Any]]], recipe: Recipe) ->
 
 
 def table(summary: dict[str, Any]) -> str:
-    """Return a summary as a Markdown table, the paper's number beside ours."""
+    """Return a summary as a Markdown table, the paper's numbers, if there are any, beside ours."""
     splits = list(dict.fromkeys(split for row in summary["rows"] for split in row["splits"]))
     metric = METRICS[summary["rows"][0]["metric"]]
     has_variants = summary["rows"][0]["variant"] is not None
-    header = [*(["variant"] if has_variants else []), "runs", *(f"{split} {metric.name}" for split in splits), "paper"]
+    papers = [row["paper"] if row["paper"] and row["paper"]["value"] is not None else None for row in summary["rows"]]
+    header = [*(["variant"] if has_variants else []), "runs", *(f"{split} {metric.name}" for split in splits)]
+    if any(papers):
+        header.append("paper")
     lines = [header, ["---"] * len(header)]
-    for row in summary["rows"]:
+    for row, paper in zip(summary["rows"], papers, strict=True):
         cells = [row["variant"]] if has_variants else []
         cells.append(str(row["runs"]))
         for split in splits:
             numbers = row["splits"].get(split)
             cells.append("" if numbers is None else metric.text(numbers["mean"], numbers["deviation"]))
-        paper = row["paper"]
-        cells.append("" if paper is None or paper["value"] is None else f"{paper['value']} ({paper['metric']})")
+        if any(papers):
+            cells.append("" if paper is None else f"{paper['value']} ({paper['metric']})")
         lines.append(cells)
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 

@@ -55,6 +55,12 @@ def l1(predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None)
     return _terms((predictions - labels).abs().sum(), present.sum(), all_reduce)
 
 
+def mse(predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None) -> LossTerms:
+    """Mean squared error over the labels that are present; arguments as for `l1`."""
+    predictions, labels, present = _present(predictions, labels)
+    return _terms((predictions - labels).square().sum(), present.sum(), all_reduce)
+
+
 def bce(predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None) -> LossTerms:
     """Binary cross-entropy over the labels that are present.
 
@@ -118,6 +124,7 @@ def weighted_cross_entropy(predictions: Tensor, labels: Tensor, all_reduce: AllR
 
 LOSSES: dict[str, Callable[[Tensor, Tensor, AllReduce | None], LossTerms]] = {
     "l1": l1,
+    "mse": mse,
     "bce": bce,
     "cross_entropy": cross_entropy,
     "weighted_cross_entropy": weighted_cross_entropy,

@@ -2,7 +2,7 @@
 
 ROC-AUC, AP, RMSE and MAE go through OGB's own Evaluators where one exists for the number of targets, and are computed
 the same way where none does: per target over its labels, then the mean over targets. A target without labels, or for
-ROC-AUC and AP without both classes, is left out, as OGB does.
+ROC-AUC and AP without both classes, is left out, as OGB does; for R2 one whose labels are all equal.
 """
 
 from collections.abc import Callable
@@ -72,6 +72,23 @@ def rmse(predictions: Tensor, labels: Tensor) -> float:
     return _through_ogb("rmse", lambda p, t: float(np.sqrt(((t - p) ** 2).mean())), y_pred, y_true)
 
 
+def r2(predictions: Tensor, labels: Tensor) -> float:
+    """Coefficient of determination; (N, T) both, NaN for a missing label.
+
+    ::
+
+        R2 = 1 - sum_i (t_i - p_i)^2 / sum_i (t_i - mean of t)^2      per target, then the mean over targets
+
+    1 is perfect, 0 as good as the mean of the split's own labels. A target whose labels are all equal is left out.
+    """
+    y_pred, y_true = _targets(predictions, labels)
+
+    def of_target(y_pred: Array, y_true: Array) -> float:
+        return 1.0 - float(((y_true - y_pred) ** 2).sum() / ((y_true - y_true.mean()) ** 2).sum())
+
+    return _over_targets("r2", of_target, y_pred, y_true)
+
+
 def rocauc(predictions: Tensor, labels: Tensor) -> float:
     """Area under the ROC curve; logits and 0 / 1 labels, (N, T) both, NaN for a missing label."""
     from sklearn.metrics import roc_auc_score
@@ -117,11 +134,25 @@ def weighted_accuracy(predictions: Tensor, labels: Tensor) -> float:
 METRICS: dict[str, Metric] = {
     "mae": Metric("mae", False, mae),
     "rmse": Metric("rmse", False, rmse),
+    "r2": Metric("r2", True, r2),
     "rocauc": Metric("rocauc", True, rocauc, percent=True),
     "ap": Metric("ap", True, ap, percent=True),
     "accuracy": Metric("accuracy", True, accuracy, percent=True),
     "weighted_accuracy": Metric("weighted_accuracy", True, weighted_accuracy, percent=True),
 }
+
+
+def needs(name: str) -> str:
+    """Say what a target must have for a metric to count it."""
+    both = "labels of both classes"
+    return {"rocauc": both, "ap": both, "r2": "two labels that differ"}.get(name, "labels")
+
+
+def is_defined(name: str, labels: Tensor) -> bool:
+    """Whether labels, (N, T) or (N,), define a metric: whether what it `needs` is there for one target at least."""
+    if labels.dim() == 1:
+        return bool((labels >= 0).any())
+    return bool(_usable(name, labels.double().cpu().numpy()).any())
 
 
 def _targets(predictions: Tensor, labels: Tensor) -> tuple[Array, Array]:
@@ -159,8 +190,7 @@ def _over_targets(name: str, of_target: Callable[[Array, Array], float], y_pred:
     """Return the mean of `of_target` over the targets that count, each over its labels."""
     usable = _usable(name, y_true)
     if not usable.any():
-        wanted = "labels of both classes" if name in ("rocauc", "ap") else "labels"
-        raise InputError(f"{name} cannot be computed: no target has {wanted} among the {len(y_true)} rows")
+        raise InputError(f"{name} cannot be computed: no target has {needs(name)} among the {len(y_true)} rows")
     present = ~np.isnan(y_true)
     values = [of_target(y_pred[present[:, t], t], y_true[present[:, t], t]) for t in np.flatnonzero(usable)]
     return sum(values) / len(values)
@@ -170,4 +200,7 @@ def _usable(name: str, y_true: Array) -> npt.NDArray[np.bool_]:
     """Return which targets count, (T,)."""
     if name in ("rocauc", "ap"):
         return np.asarray((y_true == 1).any(axis=0) & (y_true == 0).any(axis=0))
+    if name == "r2":
+        low, high = (np.where(np.isnan(y_true), fill, y_true) for fill in (np.inf, -np.inf))
+        return np.asarray(low.min(axis=0, initial=np.inf) < high.max(axis=0, initial=-np.inf))
     return np.asarray((~np.isnan(y_true)).any(axis=0))

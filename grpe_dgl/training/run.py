@@ -35,6 +35,8 @@ SECONDS_BETWEEN_SAVES = 600.0  # inside an epoch; every epoch's end is saved any
 class Watch:
     """Who is told how a run goes; every function may be left out."""
 
+    start: Callable[[int, int, int], object] = lambda epochs, update, updates: None
+    """Before the first update: how many epochs and updates an earlier session made, and of how many updates."""
     step: Callable[[int, int, float, float], object] = lambda update, updates, loss, rate: None
     """After every update: how many are done, of how many, the loss and the learning rate."""
     epoch: Callable[[dict[str, Any], bool], object] = lambda row, is_best: None
@@ -124,6 +126,7 @@ def run(
 
     saved_at = time.monotonic()
     updates = Schedule.of(training, -(-len(data.train) // training.batch_size)).last_update
+    watch.start(len(state.history), state.update, updates)
 
     def after_step(loss: float, rate: float) -> None:
         nonlocal saved_at
@@ -150,7 +153,7 @@ def run(
             write_text(folder / "metrics.csv", _csv(state.history))
         watch.epoch(row, is_best)
         processes.wait()
-    return _finish(recipe, data, folder, state, processes)
+    return _finish(recipe, data, folder, state, processes, stopped_early=state.update < updates)
 
 
 def require_same_recipe(recipe: Recipe, saved: Recipe, path: Path) -> None:
@@ -166,7 +169,9 @@ def require_same_recipe(recipe: Recipe, saved: Recipe, path: Path) -> None:
         raise InputError(f"{path} was made by another recipe: {'; '.join(sorted(differences))}")
 
 
-def _finish(recipe: Recipe, data: Dataset, folder: Path, state: State, processes: Processes) -> dict[str, Any]:
+def _finish(
+    recipe: Recipe, data: Dataset, folder: Path, state: State, processes: Processes, *, stopped_early: bool
+) -> dict[str, Any]:
     """Evaluate the best model on every labelled split but train, and write the results down."""
     training = recipe.training
     assert training.metric is not None and training.loss is not None
@@ -195,6 +200,7 @@ def _finish(recipe: Recipe, data: Dataset, folder: Path, state: State, processes
         "best_epoch": None if place is None else state.history[place]["epoch"],
         "epochs": len(state.history),
         "updates": state.update,
+        "stopped_early": stopped_early,
         "splits": splits,
         "parameters": sum(parameter.numel() for parameter in state.model.parameters()),
         "seconds": sum(seconds.values()),

@@ -39,7 +39,8 @@ def grpe(folder, *words, code=0):
 
 def test_a_folder_takes_the_recipe_for_own_data(folder):
     output = grpe(folder, "finetune", "--from", "first/best.ckpt", "data/three", "--epochs", 2, "--freeze-encoder",
-                  "--set", "training.warmup_epochs=1", "--out", "second")  # fmt: skip
+                  "--out", "second")  # fmt: skip
+    assert "warm-up: 0 epochs instead of 5, as --epochs is 2" in output
     assert "carried from first/best.ckpt (tiny): " in output and "new: head (3 wide)" in output
     assert "only the head is trained" in output
     source, saved = load_checkpoint(folder / "first/best.ckpt"), load_checkpoint(folder / "second/best.ckpt")

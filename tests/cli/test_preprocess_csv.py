@@ -89,6 +89,19 @@ def test_split_by_column_and_by_rows(run):
     assert "(train 3, test 1)" in rows.stdout
 
 
+def test_says_what_a_split_lacks(run):
+    Path("t.csv").write_text("smiles,y,set\nC,1,train\nCC,0,train\nCCC,0,valid\nCCCC,0,valid\n")
+    result = run("t.csv", "--target", "y", "--split-column", "set")
+    assert result.stdout.splitlines()[-2:] == [
+        "no target has both 0 and 1 in the split valid; it has only 0: ROC-AUC and AP need both",
+        "the split test has no graphs",
+    ]
+    Path("train.txt").write_text("0\n1\n")
+    result = run("t.csv", "--target", "y", "--train-rows", "train.txt", "--name", "rows")
+    assert "the split valid has no graphs; `grpe train` needs one\n" in result.stdout
+    assert "both 0 and 1" not in result.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -135,8 +148,14 @@ def test_published_molecules_by_either_name(shared_raw, run):
 
 
 def test_unpublished_names(run):
-    result = CliRunner().invoke(main, ["preprocess", "molx"])
-    assert (result.exit_code, "there is no dataset 'molx'; accepted: zinc" in result.stderr) == (2, True)
+    for name, message in (
+        ("nothing", "there is no dataset 'nothing'; accepted: zinc"),
+        ("zink", "there is no dataset 'zink' (did you mean zinc?); accepted: zinc"),
+        ("esol", "(did you mean molesol?)"),
+        ("my esol.CSV.gz", "`grpe preprocess csv 'my esol.CSV.gz' --target COLUMN` makes one of it"),
+    ):
+        result = CliRunner().invoke(main, ["preprocess", name, "--target", "y"])
+        assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
 
 
 @pytest.fixture

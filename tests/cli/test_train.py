@@ -2,6 +2,7 @@ import csv
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -11,8 +12,13 @@ import pytest
 import torch
 from click.testing import CliRunner
 
+from grpe_dgl.recipe import load_recipe, shipped_recipes
 from grpe_dgl.training.checkpoint import load_checkpoint
+from grpe_dgl.training.schedule import Schedule
+from grpe_dgl_cli import watching
 from grpe_dgl_cli.main import main
+from grpe_dgl_cli.train import overrides_of
+from grpe_dgl_cli.watching import curve
 from tests.training.tiny import recipe, write_dataset
 
 
@@ -58,11 +64,78 @@ def test_runs_and_options_land_in_the_recipe(folder):
         saved = load_checkpoint(folder / f"runs/two/seed-{seed}/best.ckpt")
         assert saved.recipe.training.seed == seed and saved.recipe.training.epochs == 2
         assert saved.recipe.model.layers == 1 and saved.recipe.dataset == "tiny"
-    assert "| runs | valid mae | test mae | paper |" in output
+    assert "| runs | valid mae | test mae |\n" in output
     summary = json.loads((folder / "runs/two/summary.json").read_text())
     values = summary["rows"][0]["splits"]["test"]["values"]
     assert summary["rows"][0]["splits"]["test"]["mean"] == pytest.approx(sum(values) / 2)
     assert "±" in (folder / "runs/two/table.md").read_text()
+
+
+@pytest.mark.parametrize("name", [*shipped_recipes()])
+@pytest.mark.parametrize("epochs", [1, 2, 7])
+def test_epochs_alone_shortens_every_shipped_recipe(name, epochs):
+    training = load_recipe(name).to_dict()["training"]
+    changed = load_recipe(name, overrides_of((), training, epochs=epochs)).training
+    assert changed.epochs == epochs and changed.stop_after_epochs is None
+    assert Schedule.of(changed, steps_per_epoch=3).last_update == 3 * epochs
+
+
+def test_epochs_says_what_becomes_of_the_warmup(folder, capsys):
+    training = load_recipe("property").to_dict()["training"]
+    assert overrides_of((), training, epochs=3) == {"training.epochs": 3, "training.warmup_epochs": 0}
+    assert capsys.readouterr().out == "warm-up: 0 epochs instead of 5, as --epochs is 3\n"
+    assert overrides_of((), training, epochs=40)["training.warmup_epochs"] == 2
+    assert overrides_of((), training, epochs=100) == {"training.epochs": 100}
+    molhiv = load_recipe("molhiv").to_dict()["training"]
+    capsys.readouterr()
+    overrides_of((), molhiv, epochs=2)
+    assert capsys.readouterr().out == "warm-up: 0 epochs instead of 3; no end after 5 epochs, as --epochs is 2\n"
+    overrides_of((), load_recipe("zinc").to_dict()["training"], epochs=20)
+    assert capsys.readouterr().out == "warm-up: 2 epochs instead of 40,000 updates, as --epochs is 20\n"
+    own = overrides_of(("training.warmup_updates=7", "training.stop_after_epochs=1"), molhiv, epochs=2)
+    assert own == {"training.epochs": 2, "training.warmup_updates": 7, "training.stop_after_epochs": 1}
+    assert capsys.readouterr().out == ""
+    strict = grpe(folder, "train", "tiny.yaml", "--set", "training.epochs=1", "--out", "runs/never", code=1)
+    assert "training.warmup_epochs is 1; accepted: less than training.epochs, which is 1" in strict
+
+
+def test_a_validation_split_that_cannot_judge_is_refused_before_training(folder):
+    write_dataset(folder / "more" / "unjudged", "binary", valid_labels=[[0, 0, 0]] * 4)
+    write_dataset(folder / "more" / "invalid", "regression", num_valid=0)
+    words = ("train", "any.yaml", "--out", "runs/unjudged", "--data", "more", "--dataset")
+    output = grpe(folder, *words, "unjudged", code=1)
+    assert (
+        "rocauc cannot pick the best epoch: in the split valid of more/unjudged (4 graphs) no target has labels"
+        in output
+    )
+    assert "--set training.metric=accuracy" in output and not (folder / "runs/unjudged").exists()
+    assert "more/invalid has no graphs in the split valid" in grpe(folder, *words, "invalid", code=1)
+    grpe(folder, *words, "unjudged", "--set", "training.metric=accuracy")
+
+
+def test_a_curve_without_numbers(tmp_path):
+    (tmp_path / "metrics.csv").write_text("epoch,valid_ap\n1,nan\n2,\n")
+    assert "valid ap: not to be measured in any epoch" in curve(tmp_path, "ap")
+    (tmp_path / "metrics.csv").write_text("epoch,valid_ap\n1,nan\n2,0.5\n")
+    assert "50.000 % ▁ 50.000 %" in curve(tmp_path, "ap")
+
+
+def test_says_what_is_trained_and_how_it_ended(folder, monkeypatch):
+    monkeypatch.setattr(watching, "SECONDS_BETWEEN_LINES", 0.0)
+    words = ("train", "tiny.yaml", "--out", "runs/said", "--set", "training.early_stopping=1", "--epochs", 9)
+    output = grpe(folder, *words, "--learning-rate", 1e-8, "--resume")
+    parameters = json.loads((folder / "runs/said/results.json").read_text())["parameters"]
+    assert "data: tiny, train 20, valid 4, test 4 graphs\n" in output
+    assert f"model: 2 layers, 16 wide, 2 heads, {parameters:,} parameters\n" in output
+    assert re.search(r"cpu, (1 thread|\d+ threads); everything goes to runs/said\n", output)
+    assert "nothing is saved in runs/said yet to go on from: starting anew\n" in output
+    assert re.search(r"update 2 of 45, loss \d\.\d{4}, [\d,.]+/s, \d+ s left\n", output)
+    assert "stopped early: no better epoch for 1\ndone after " in output
+    one = grpe(folder, "train", "tiny.yaml", "--out", "runs/one", "--epochs", 1)
+    assert "done after 1 epoch, " in one and "stopped early" not in one and "starting anew" not in one
+    assert "runs/one is done already\n" in grpe(
+        folder, "train", "tiny.yaml", "--out", "runs/one", "--epochs", 1, "--resume"
+    )
 
 
 def test_tensorboard(folder):
@@ -86,7 +159,8 @@ def test_variants_make_a_table_beside_the_papers_numbers(folder):
         "plain": {"overrides": {"model.edge_attention": False, "training.epochs": 2}},
     }
     (folder / "variants.yaml").write_text(json.dumps(settings))
-    grpe(folder, "train", "variants.yaml", "--out", "runs/variants")
+    output = grpe(folder, "train", "variants.yaml", "--out", "runs/variants")
+    assert "runs/variants: compared in runs/variants/table.md; every run's folder has its best.ckpt" in output
     table = (folder / "runs/variants/table.md").read_text().splitlines()
     assert table[0] == "| variant | runs | valid mae | test mae | paper |"
     assert table[2].startswith("| near | 1 |") and table[2].endswith("| 0.1 (test MAE) |")
@@ -108,7 +182,8 @@ def test_max_time_saves_and_says_how_to_go_on(folder, monkeypatch):
     output = grpe(folder, *sys.argv[1:])
     assert "the time is up; everything is saved in runs/short" in output
     assert "grpe train tiny.yaml --out runs/short --max-time 0.001s --resume" in output
-    assert "done after 3 epochs" in grpe(folder, "train", "tiny.yaml", "--out", "runs/short", "--resume")
+    output = grpe(folder, "train", "tiny.yaml", "--out", "runs/short", "--resume")
+    assert "going on after update 1 of 15, 0 epochs done\n" in output and "done after 3 epochs" in output
 
 
 @pytest.mark.parametrize(
@@ -119,6 +194,23 @@ def test_max_time_saves_and_says_how_to_go_on(folder, monkeypatch):
         (["train", "no.yaml"], 1, "no.yaml: there is no such file"),
         (["train", "any.yaml"], 2, "fits any dataset: say which with --dataset NAME"),
         (["train", "any.yaml", "--dataset", "nope"], 1, "data holds nodes, tiny"),
+        (
+            ["train", "any.yaml", "--dataset", "tinny"],
+            1,
+            "there is no dataset 'tinny' (did you mean tiny?): data/tinny",
+        ),
+        (
+            ["train", "any.yaml", "--dataset", "a/b.csv"],
+            1,
+            "`grpe preprocess csv a/b.csv --target COLUMN` makes one of",
+        ),
+        (["train", "any.yaml", "--dataset", "a/b.csv"], 1, "then `--dataset b`"),
+        (
+            ["train", "tiny.yaml", "--set", "layers=4"],
+            1,
+            "layers is not a key of a recipe (did you mean model.layers?)",
+        ),
+        (["train", "tiny.yaml", "--set", "epoch=4"], 1, "(did you mean training.epochs?)"),
         (["train", "tiny.yaml", "--dataset", "nodes"], 2, "is for the dataset tiny; --set dataset=nodes changes that"),
         (["train", "molhiv"], 2, "grpe finetune --from pcqm4m.ckpt molhiv"),
         (["train", "zinc"], 1, "`grpe preprocess zinc --data data` downloads and makes it"),
@@ -139,6 +231,23 @@ def test_mistakes(folder, words, code, message):
     if torch.cuda.is_available() and "cuda" in words:
         pytest.skip("this machine has CUDA")
     assert message in grpe(folder, *words, code=code)
+
+
+def test_evaluate_by_target_and_other_names(folder):
+    write_dataset(folder / "more" / "three", "binary", valid_labels=[[0, 1, 0], [1, 1, 1]] * 2)
+    write_dataset(folder / "more" / "others", "binary", targets=("a", "c", "d"))
+    grpe(folder, "train", "any.yaml", "--data", "more", "--dataset", "three", "--epochs", 1, "--out", "runs/three")
+    words = ("evaluate", "runs/three/best.ckpt", "--data", "more", "--split", "valid")
+    measured = json.loads(grpe(folder, *words, "--json"))
+    parts = measured["per_target"]
+    assert list(parts) == ["a", "b", "c"] and parts["b"] == {"rocauc": None}
+    assert measured["rocauc"] == pytest.approx((parts["a"]["rocauc"] + parts["c"]["rocauc"]) / 2)
+    output = grpe(folder, *words)
+    assert f"\n  a: rocauc {100 * parts['a']['rocauc']:.3f} %\n" in output and "warning" not in output
+    assert "\n  b: rocauc undefined (it needs labels of both classes)\n" in output
+    output = grpe(folder, *words, "--dataset", "others")
+    assert "warning: the model predicts the targets a, b, c; more/others has a, c, d: they are compared" in output
+    assert "others valid (4 graphs): rocauc" in output
 
 
 def test_evaluate_mistakes(folder):

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.recipe.schema import LOSSES_OF_KIND
-from grpe_dgl.training.losses import LOSSES, LossTerms, bce, cross_entropy, l1, weighted_cross_entropy
+from grpe_dgl.training.losses import LOSSES, LossTerms, bce, cross_entropy, l1, mse, weighted_cross_entropy
 
 NAN = math.nan
 
@@ -20,6 +20,12 @@ def test_l1_literal():
     assert terms.sum.item() == 3 + 0.5 + 1
     assert terms.normaliser.item() == 3
     assert terms.mean.item() == pytest.approx(1.5)
+
+
+def test_mse_literal():
+    terms = mse(torch.tensor([[1.0, 5.0], [2.0, 7.0]]), torch.tensor([[4.0, NAN], [2.5, 6.0]]))
+    assert terms.sum.item() == 9 + 0.25 + 1
+    assert terms.normaliser.item() == 3
 
 
 def test_bce_literal():
@@ -107,7 +113,7 @@ def test_bf16_predictions_are_summed_in_float32():
     assert terms.mean.item() == 1.0
 
 
-@pytest.mark.parametrize("loss", [l1, bce])
+@pytest.mark.parametrize("loss", [l1, mse, bce])
 def test_labels_of_another_shape_are_refused(loss):
     with pytest.raises(InputError, match=r"labels have shape \(3,\).*\(3, 1\)"):
         loss(torch.zeros(3, 1), torch.zeros(3))
@@ -123,7 +129,7 @@ def test_classes_that_do_not_fit_are_refused(loss):
 
 def _example(name: str) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(0)
-    if name in ("l1", "bce"):
+    if name in ("l1", "mse", "bce"):
         labels = torch.randn(23, 3, generator=generator, dtype=torch.float64)
         predictions = torch.randn(23, 3, generator=generator, dtype=torch.float64)
         return predictions, (labels > 0).double() if name == "bce" else labels

@@ -3,12 +3,18 @@ import math
 import numpy as np
 import pytest
 import torch
-from sklearn.metrics import average_precision_score, balanced_accuracy_score, mean_absolute_error, roc_auc_score
+from sklearn.metrics import (
+    average_precision_score,
+    balanced_accuracy_score,
+    mean_absolute_error,
+    r2_score,
+    roc_auc_score,
+)
 
 from grpe_dgl.data.ogb_import import import_ogb
 from grpe_dgl.errors import InputError
 from grpe_dgl.recipe.schema import METRICS_OF_KIND
-from grpe_dgl.training.metrics import METRICS, OGB_DATASETS
+from grpe_dgl.training.metrics import METRICS, OGB_DATASETS, is_defined
 
 NAN = math.nan
 
@@ -25,6 +31,23 @@ def test_literals():
     scores, truth = torch.tensor([[0.1], [0.4], [0.35], [0.8]]), torch.tensor([[0.0], [0.0], [1.0], [1.0]])
     assert METRICS["rocauc"].compute(scores, truth) == pytest.approx(0.75)
     assert METRICS["ap"].compute(scores, truth) == pytest.approx(0.5 * 1 + 0.5 * 2 / 3)
+
+
+def test_r2_literal():
+    predictions = torch.tensor([[1.0, 5.0, 0.0], [2.0, 7.0, 0.0], [5.0, 1.0, 0.0], [9.0, 0.0, 0.0]])
+    labels = torch.tensor([[1.0, 3.0, NAN], [2.0, 3.0, 8.0], [3.0, 3.0, NAN], [NAN, 3.0, NAN]])
+    # The second target's labels are all equal and the third has one: both are left out.
+    assert METRICS["r2"].compute(predictions, labels) == pytest.approx(1 - 4 / 2)
+    with pytest.raises(InputError, match="no target has two labels that differ among the 4 rows"):
+        METRICS["r2"].compute(predictions[:, 1:], labels[:, 1:])
+    assert not is_defined("r2", labels[:, 1:]) and is_defined("r2", labels)
+
+
+def test_r2_is_sklearns():
+    predictions, labels = _regression(1)
+    present = ~torch.isnan(labels)
+    expected = r2_score(labels[present], predictions[present])
+    assert METRICS["r2"].compute(predictions, labels) == pytest.approx(expected, rel=1e-12)
 
 
 def test_accuracies_literal():

@@ -1,5 +1,7 @@
 """Datasets and a recipe small enough to train in a moment."""
 
+import dataclasses
+
 import dgl
 import numpy as np
 import torch
@@ -17,7 +19,7 @@ TASKS = {
 }
 
 
-def write_dataset(path, kind, count=28, seed=0):
+def write_dataset(path, kind, count=28, seed=0, num_valid=4, valid_labels=None, targets=None):
     """Random graphs of 3 to 7 nodes: 20 to train on, the rest for valid and test; labels missing here and there."""
     rng = np.random.default_rng(seed)
     graphs = []
@@ -36,13 +38,15 @@ def write_dataset(path, kind, count=28, seed=0):
         labels = rng.choice([0.0, 1.0, 1.0, np.nan], (count, 3))
         labels[-8:-4], labels[-4:] = [[0, 1, 0], [1, 0, 1]] * 2, [[1, 0, 1], [0, 1, 0]] * 2
     edge = count - 8
-    splits = {"train": range(edge), "valid": range(edge, edge + 4), "test": range(edge + 4, count)}
+    if valid_labels is not None:
+        labels[edge : edge + 4] = valid_labels
+    splits = {"train": range(edge), "valid": range(edge, edge + num_valid), "test": range(edge + 4, count)}
     grpe_dgl.data.write(
         path,
         graphs,
         labels,
         {name: np.array(numbers) for name, numbers in splits.items()},
-        task=TASKS[kind],
+        task=TASKS[kind] if targets is None else dataclasses.replace(TASKS[kind], targets=targets),
         node_vocabulary=(5, 5),
         num_edge_types=3,
     )

@@ -115,7 +115,7 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
     if num_rows == 0:
         raise InputError(f"{request.file} has no rows")
     task = scan.task()
-    notes = [] if request.task is not None else [f"task inferred from the targets: {_said(task.kind)}"]
+    notes = scan.notes(task)
     index = {name: splits.read_index_file(file) for name, file in request.split_files.items()}
     if split_place is not None:
         code_of_row = np.frombuffer(bytes(split_codes), np.uint8)
@@ -215,7 +215,3 @@ def _split_code(cell: str, where: str) -> int:
     if name is None:
         raise InputError(f"{where}: {cell!r}; accepted: {', '.join(splits.NAMES)}, or blank")
     return splits.NAMES.index(name)
-
-
-def _said(kind: str) -> str:
-    return {"binary": "classification (every label is 0 or 1)"}.get(kind, kind)

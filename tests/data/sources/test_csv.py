@@ -74,8 +74,9 @@ def test_binary_targets(tmp_path):
 @pytest.mark.parametrize(
     ("cells", "classes", "labels"),
     [
-        (("red", "", "blue", "red"), ("blue", "red"), [1, -1, 0, 1]),
-        (("10", "9", "2", "10"), ("2", "9", "10"), [2, 1, 0, 2]),
+        (("red", "", "blue", "red", "red"), ("blue", "red"), [1, -1, 0, 1, 1]),
+        (("10", "9", "2", "10", "9", "2"), ("2", "9", "10"), [2, 1, 0, 2, 1, 0]),
+        (("red", "None", "nan", "red", "None"), ("None", "red"), [1, 0, -1, 1, 0]),
     ],
 )
 def test_classes_keep_their_names(tmp_path, cells, classes, labels):
@@ -83,7 +84,33 @@ def test_classes_keep_their_names(tmp_path, cells, classes, labels):
     source, run, _, notes = runs(CSVRequest(file=file, targets=("y",), task="classification"))
     assert (source.task.kind, source.task.classes, source.task.num_outputs) == ("multiclass", classes, len(classes))
     assert run.label.tolist() == labels and run.label.dtype == np.int64
-    assert notes == ["1 molecules occur in more than one split (same canonical SMILES)"]
+    assert notes[0] == f"{len(classes)} classes: {', '.join(classes)}"
+    assert notes[1:] == ["1 molecules occur in more than one split (same canonical SMILES)"]
+
+
+@pytest.mark.parametrize("word", ["NA", "n/a", "null", " None ", "nan", "NaN"])
+def test_words_for_no_label(tmp_path, word):
+    file = table(tmp_path, f"smiles,y,z\nC,1,1.5\nCC,{word},{word}\nCCC,0,2\n")
+    for task in (None, "classification"):
+        source, run, _, _ = runs(CSVRequest(file=file, targets=("y",), task=task))
+        assert source.task.kind == "binary"
+        np.testing.assert_array_equal(run.label, [[1], [np.nan], [0]])
+    source, run, _, _ = runs(CSVRequest(file=file, targets=("z",)))
+    np.testing.assert_array_equal(run.label, [[1.5], [np.nan], [2]])
+
+
+def test_classes_that_look_like_something_else(tmp_path):
+    file = table(tmp_path, "smiles,y,z\n" + "".join(f"C,{i / 2},n{i}\n" for i in range(7)))
+    assert csv_source(CSVRequest(file=file, targets=("y",), task="classification"))[1] == [
+        "7 classes: 0.0, 0.5, 1.0, 1.5, 2.0, ...",
+        "column 'y' has 7 classes in 7 rows: it looks like numbers for --task regression",
+    ]
+    assert csv_source(CSVRequest(file=file, targets=("z",), task="classification"))[1][1] == (
+        "column 'z' has 7 classes in 7 rows: is it the right column?"
+    )
+    many = table(tmp_path, "smiles,y\n" + "".join(f"C,{i}\n" for i in range(1001)))
+    with pytest.raises(InputError, match="1,000 classes, or the task regression, as all are numbers"):
+        csv_source(CSVRequest(file=many, targets=("y",), task="classification"))
 
 
 def test_skipped_rows_tell_row_and_line(tmp_path):
