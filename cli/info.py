@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from grpe_dgl.errors import InputError
+
 from .info_checkpoint import describe_checkpoint
 from .options import require_file
 
@@ -24,8 +26,10 @@ def info_command(path: Path, verify: bool, as_json: bool) -> None:
             raise click.UsageError("--verify goes with a dataset's folder")
         describe_checkpoint(path, as_json=as_json)
         return
-    if not path.exists() or (path / "best.ckpt").exists():
-        require_file(path)
+    if not path.exists():
+        raise InputError(f"{path}: there is no such dataset or checkpoint")
+    if (path / "best.ckpt").exists():
+        require_file(path)  # which says what is meant
     from grpe_dgl.data.store import Store
 
     store = Store(path)

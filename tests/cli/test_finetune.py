@@ -116,7 +116,7 @@ def test_info_of_a_checkpoint(folder):
     assert content["resumable"] and content["recipe"]["model"]["layers"] == 2 and content["parameters"] > 1000
     assert "goes with a dataset" in grpe(folder, "info", "first/best.ckpt", "--verify", code=2)
     assert "did you mean first/best.ckpt?" in grpe(folder, "info", "first", code=1)
-    assert "none.ckpt cannot be read: No such file" in grpe(folder, "info", "none.ckpt", code=1)
+    assert "none.ckpt: there is no such dataset or checkpoint" in grpe(folder, "info", "none.ckpt", code=1)
     lost = load_checkpoint(folder / "first/best.ckpt")
     dataclasses.replace(lost, metrics={"valid_mae": float("nan")}).save(folder / "nan.ckpt")
     assert (

@@ -52,9 +52,9 @@ def test_verify_finds_a_changed_byte(pattern):
 def test_no_dataset(tmp_path):
     result = run("info", tmp_path / "nothing")
     assert result.exit_code == 1
-    assert result.stderr == (
-        f"Error: {tmp_path}/nothing is not a dataset: found no folder; make one with `grpe preprocess`\n"
-    )
+    assert result.stderr == f"Error: {tmp_path}/nothing: there is no such dataset or checkpoint\n"
+    empty = run("info", tmp_path)
+    assert empty.exit_code == 1 and "is not a dataset" in empty.stderr
     assert run("info").exit_code == 2
 
 

@@ -220,7 +220,7 @@ def test_max_time_saves_and_says_how_to_go_on(folder, monkeypatch):
         (["train", "tiny.yaml", "--precision", "fp8"], 1, "training.precision is 'fp8'"),
         (["train", "tiny.yaml", "--max-time", "2"], 2, "a time with its unit, such as 90s, 45m, 2h or 1h30m"),
         (["train", "tiny.yaml", "--device", "tpu3"], 2, "--device tpu3: accepted: auto, cpu, cuda"),
-        (["train", "tiny.yaml", "--device", "cuda"], 1, "torch finds no CUDA device here"),
+        (["train", "tiny.yaml", "--device", "cuda"], 1, "torch finds no CUDA devices here"),
         (["train", "tiny.yaml", "--out", "tiny.yaml"], 1, "tiny.yaml exists and is not a folder"),
         (["train", "tiny.yaml", "--out", "/proc/run"], 1, "/proc/run cannot be written to"),
         (["evaluate", "tiny.yaml"], 1, "tiny.yaml is not a checkpoint"),
