@@ -1,7 +1,8 @@
 """Does starting from a PCQM4M model help? ``python -m benchmarks.finetune``: ogbg-molesol, fine-tuned and from scratch.
 
 Needs the publishers' raw files (``--raw DIR`` with ``pcqm4m-v2`` and ``ogbg_molesol`` in it). Pretrains one model,
-then trains on molesol with the same recipe and seeds, once from it and once from nothing.
+then trains on molesol with the same recipe and seeds, once from it and once from nothing; with ``--table`` also from a
+model of another property.
 """
 
 import argparse
@@ -33,20 +34,39 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--pretrain-epochs", type=int, default=20, help="short of the best model, as the authors do")
     parser.add_argument("--epochs", type=int, default=60)
+    parser.add_argument("--table", type=Path, metavar="FILE", help="also start from a model of this table of SMILES")
+    parser.add_argument("--target", metavar="COLUMN", help="the table's column to predict")
     options = parser.parse_args()
+    if (options.table is None) != (options.target is None):
+        parser.error("--table and --target go together")
     with tempfile.TemporaryDirectory() as scratch:
         out = options.out or Path(scratch)
         data = ["--data", out / "data"]
         for name in ("pcqm4mv2", "molesol"):
             grpe("preprocess", name, "--raw-dir", options.raw, *data)
         common = [*data, "--set", "training.early_stopping=null"]
-        grpe("train", "property", "--dataset", "pcqm4mv2", *common, *MODEL, "--epochs", str(options.pretrain_epochs),
-             "--out", out / "pretrained")  # fmt: skip
+        sources = {"pcqm4mv2": options.pretrain_epochs}
+        if options.table is not None:
+            grpe("preprocess", "csv", options.table, "--target", options.target, "--name", "table", *data)
+            sources["table"] = options.pretrain_epochs + 10  # it is larger than the sample, and takes longer to learn
         same = [*common, "--epochs", str(options.epochs), "--runs", str(options.seeds)]
         grpe("train", "property", "--dataset", "molesol", *same, *MODEL, "--out", out / "scratch")
-        grpe("finetune", "--from", out / "pretrained" / "best.ckpt", "molesol", *same, "--out", out / "finetuned")
+        for source, epochs in sources.items():
+            grpe(
+                "train",
+                "property",
+                "--dataset",
+                source,
+                *common,
+                *MODEL,
+                "--epochs",
+                str(epochs),
+                "--out",
+                out / source,
+            )
+            grpe("finetune", "--from", out / source / "best.ckpt", "molesol", *same, "--out", out / f"from {source}")
         rows = []
-        for name in ("scratch", "finetuned"):
+        for name in ("scratch", *(f"from {source}" for source in sources)):
             row: dict[str, object] = {"start": name, "seeds": options.seeds}
             for split in ("valid", "test"):
                 found = values(out / name, split)
