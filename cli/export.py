@@ -30,12 +30,14 @@ def export_command(checkpoint: Path, formats: tuple[str, ...], out: Path, force:
     from grpe_dgl.export.write import CONTRACT, FORMATS, OPSET
     from grpe_dgl.training.checkpoint import load_checkpoint
 
-    click.echo(f"{checkpoint}: tracing, writing, then comparing on random graphs; half a minute", err=True)
+    click.echo(f"{checkpoint}: tracing, writing, then comparing on random graphs; half a minute for small ones", err=True)
     differences = export(load_checkpoint(checkpoint), out, formats, force=force)
     for name, difference in differences.items():
         opset = f", opset {OPSET}" if name == "onnx" else ""
-        click.echo(
-            f"{out / FORMATS[name]}: dynamic batch and nodes{opset}; differs from the model by at most "
-            f"{difference:.1e} (relative) on random graphs"
+        how = (
+            f"differs from the model by at most {difference:.1e} (relative)"
+            if difference
+            else "equals the model, to rounding,"
         )
+        click.echo(f"{out / FORMATS[name]}: dynamic batch and nodes{opset}; {how} on random graphs")
     click.echo(f"{out / CONTRACT}: inputs, relations, vocabulary and task")

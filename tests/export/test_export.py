@@ -56,7 +56,8 @@ def exported(tmp_path_factory):
     arguments = ["export", str(model), "--format", "onnx", "--format", "pt2", "--out", str(folder / "model")]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
-    assert "model.onnx: dynamic batch and nodes, opset 18; differs from the model by at most" in result.output
+    assert "model.onnx: dynamic batch and nodes, opset 18; " in result.output
+    assert result.output.count("on random graphs\n") == 2
     return folder
 
 
