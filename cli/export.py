@@ -30,7 +30,7 @@ def export_command(checkpoint: Path, formats: tuple[str, ...], out: Path, force:
     from grpe_dgl.export.write import CONTRACT, FORMATS, OPSET
     from grpe_dgl.training.checkpoint import load_checkpoint
 
-    click.echo(f"{checkpoint}: tracing, writing, then comparing on random graphs; half a minute for small ones", err=True)
+    click.echo(f"{checkpoint}: tracing, writing and comparing; half a minute for a small model", err=True)
     differences = export(load_checkpoint(checkpoint), out, formats, force=force)
     for name, difference in differences.items():
         opset = f", opset {OPSET}" if name == "onnx" else ""
