@@ -11,6 +11,7 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -48,6 +49,8 @@ def run_in_order(
     threads = max(1, cores() // workers)
     processes, connections = [], []
     try:
+        # Starting it with the first worker would let the signals through again: it unblocks them when it has started.
+        resource_tracker.ensure_running()
         with _signals_held():
             for _ in range(workers):
                 ours, theirs = context.Pipe()

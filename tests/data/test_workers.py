@@ -1,4 +1,7 @@
 import functools
+import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -9,6 +12,24 @@ from grpe_dgl.data.workers import run_in_order
 def slow_first(number: int) -> int:
     time.sleep(0.3 if number == 0 else 0.0)
     return number
+
+
+def blocked_signals() -> set[int]:
+    return set(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+
+
+@pytest.mark.slow
+def test_workers_never_get_the_signals_their_parent_answers():
+    code = """
+import signal
+from grpe_dgl.data.workers import run_in_order
+from tests.data.test_workers import blocked_signals
+if __name__ == "__main__":
+    for blocked in run_in_order([blocked_signals, blocked_signals], set, 2):
+        print(signal.SIGINT in blocked and signal.SIGTERM in blocked)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True"]
 
 
 def double(number: int) -> int:
