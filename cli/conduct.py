@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from grpe_dgl.wording import counted
+
 from .device import choose_device
 from .errors import INTERRUPTED, TERMINATED
-from .watching import counted, curve, data_line, model_line, result_lines, watching
+from .watching import curve, data_line, model_line, result_lines, watching
 
 if TYPE_CHECKING:
     from grpe_dgl.nn import GRPE

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import click
 
-from .preprocess import csv_command_for, is_table, run
+from grpe_dgl.data.table import is_table
+
+from .preprocess import csv_command_for, run
 
 
 def processed(name: str, data: Path, raw_dir: Path | None) -> Path:
@@ -15,7 +17,7 @@ def processed(name: str, data: Path, raw_dir: Path | None) -> Path:
     from grpe_dgl.data.catalogue import CATALOGUE, Request, find
     from grpe_dgl.data.download import no_downloads
     from grpe_dgl.errors import InputError
-    from grpe_dgl.recipe.fields import nearest
+    from grpe_dgl.wording import nearest
 
     for folder in (data / name, Path(name)):
         if (folder / "manifest.json").exists():

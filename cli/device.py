@@ -15,8 +15,8 @@ def choose_device(name: str) -> Any:
     try:
         device = torch.device(name)
     except RuntimeError:
-        device = torch.device("meta")
-    if device.type not in ("cpu", "cuda"):
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
         raise click.UsageError(f"--device {name}: accepted: auto, cpu, cuda, cuda:1, ...")
     if device.type == "cuda" and (device.index or 0) >= count:
         there = f"cpu, auto{''.join(f', cuda:{i}' for i in range(count))}"

@@ -45,6 +45,7 @@ def finetune_command(
     `grpe preprocess` made. The model is the checkpoint's; head and dropout are the recipe's; --set changes anything.
     """
     from grpe_dgl.data import load
+    from grpe_dgl.data.catalogue import short_name
     from grpe_dgl.data.description import Description
     from grpe_dgl.recipe import load_recipe, shipped_recipes
     from grpe_dgl.recipe.build import build_for
@@ -52,8 +53,8 @@ def finetune_command(
     from grpe_dgl.training.checkpoint import load_checkpoint
 
     source = load_checkpoint(checkpoint)
-    # ogbg-molhiv is molhiv, and has its recipe.
-    target = target.removeprefix("ogbg-") if target.removeprefix("ogbg-") in shipped_recipes() else target
+    if short_name(target) in shipped_recipes():
+        target = short_name(target)
     is_recipe = target in shipped_recipes() or Path(target).suffix in (".yaml", ".yml")
     recipe_name = target if is_recipe else OWN_DATA
     recipe = load_recipe(recipe_name)

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from grpe_dgl.wording import counted
+
 from .device import choose_device
 from .inputs import checkpoints_and_inputs, choose_workers, input_options, open_rows
 from .output import OUTPUTS, check_output
@@ -50,7 +52,7 @@ def fingerprint_command(
     done = unreadable = 0
     shown: list[str] = []
     with (
-        progress("fingerprint", rows.total, rows.unit) as more,
+        progress("fingerprint", rows.total, f"{rows.noun}s") as more,
         open_table(out, rows.columns, numbers, error_column) as writer,
     ):
         processes = choose_workers(workers, rows, fingerprint.device)
@@ -61,7 +63,7 @@ def fingerprint_command(
             done += len(errors)
             more(len(errors))
     skipped = f", {unreadable:,} without a fingerprint" if unreadable else ""
-    click.echo(f"{rows.count(done)}{skipped}, {fingerprint.width} numbers each: {out}")
+    click.echo(f"{counted(done, rows.noun)}{skipped}, {fingerprint.width} numbers each: {out}")
     for line in shown:
         click.echo(line)
     if unreadable > len(shown):

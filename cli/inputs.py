@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from grpe_dgl.data.table import SUFFIXES, is_table
+
 from .options import require_file
 
 if TYPE_CHECKING:
     from grpe_dgl.inference import Predictor
     from grpe_dgl.inference.rows import Rows
 
-TABLES = (".csv", ".csv.gz", ".smi", ".smi.gz")
 OTHER_FILES = (".tsv", ".txt", ".xlsx", ".sdf", ".mol", ".json", ".parquet", ".npy", ".zip")  # which no SMILES ends in
 ROWS_PER_WORKER = 5_000  # fewer are done before another process has started
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -49,7 +50,7 @@ def checkpoints_and_inputs(arguments: tuple[str, ...]) -> tuple[list[Path], list
     count = 1
     while count < len(arguments) and _is_checkpoint(arguments[count]):
         count += 1
-    if arguments[0].lower().endswith(TABLES) and any(map(_is_checkpoint, arguments[1:])):
+    if is_table(arguments[0]) and any(map(_is_checkpoint, arguments[1:])):
         raise click.UsageError(f"{' '.join(arguments)}: the checkpoint comes first, then what to work on")
     if count == len(arguments):
         raise click.UsageError("nothing to work on; give a table, a processed dataset, or SMILES after the checkpoint")
@@ -57,7 +58,7 @@ def checkpoints_and_inputs(arguments: tuple[str, ...]) -> tuple[list[Path], list
     for path in checkpoints:
         require_file(path)
     inputs = list(arguments[count:])
-    if len(inputs) == 1 and inputs[0].lower().endswith(TABLES):
+    if len(inputs) == 1 and is_table(inputs[0]):
         require_file(Path(inputs[0]))
     return checkpoints, inputs
 
@@ -90,16 +91,16 @@ def open_rows(inputs: list[str], predictor: "Predictor", *, smiles: str, split: 
         return smiles_rows(inputs, max_nodes=max_nodes)
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder, and it is not a SMILES")
-    if not path.name.lower().endswith(TABLES):
+    if not is_table(path.name):
         raise InputError(
-            f"{path}: accepted: a table ({', '.join(TABLES)}), a folder that `grpe preprocess` made, or SMILES"
+            f"{path}: accepted: a table ({', '.join(SUFFIXES)}), a folder that `grpe preprocess` made, or SMILES"
         )
     return table_rows(Table(path), smiles, max_nodes=max_nodes)
 
 
 def _names_a_file(name: str) -> bool:
     """Tell a file or folder from a SMILES, which may have slashes and dots too."""
-    if not name or os.path.isfile(name) or name.lower().endswith((*TABLES, *OTHER_FILES)):
+    if not name or os.path.isfile(name) or name.lower().endswith((*SUFFIXES, *OTHER_FILES)):
         return bool(name)
     if os.path.isdir(name):  # a folder called CC is not what is meant by CC
         return os.path.exists(os.path.join(name, "manifest.json")) or not _is_smiles(name)
@@ -119,7 +120,7 @@ def _is_checkpoint(name: str) -> bool:
     lower = name.lower()
     if lower.endswith((".ckpt", ".pt")):
         return True
-    if lower.endswith((*TABLES, *OTHER_FILES)):
+    if lower.endswith((*SUFFIXES, *OTHER_FILES)):
         return False
     try:
         with open(name, "rb") as file:

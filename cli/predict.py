@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from grpe_dgl.wording import counted
+
 from .device import choose_device
 from .inputs import checkpoints_and_inputs, choose_workers, input_options, open_rows
 from .output import OUTPUTS, check_output
@@ -50,7 +52,7 @@ def predict_command(
     texts, numbers = rows.columns + ours[: len(ensemble.text_columns)], ours[len(ensemble.text_columns) : -1]
     done = unreadable = 0
     with contextlib.ExitStack() as stack:
-        more = stack.enter_context(progress("predict", rows.total, rows.unit))
+        more = stack.enter_context(progress("predict", rows.total, f"{rows.noun}s"))
         if out is None:
             writer: Writer = CSVWriter(sys.stdout, texts, numbers, ours[-1])
         else:
@@ -63,6 +65,6 @@ def predict_command(
         sys.stdout.flush()  # here, where a full disk is told as such
     skipped = f", {unreadable:,} without a prediction (column {ours[-1]} says why)" if unreadable else ""
     if out is not None:
-        click.echo(f"{rows.count(done)}{skipped}: {out}")
+        click.echo(f"{counted(done, rows.noun)}{skipped}: {out}")
     elif unreadable:
-        click.echo(f"{rows.count(done)}{skipped}", err=True)
+        click.echo(f"{counted(done, rows.noun)}{skipped}", err=True)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from grpe_dgl.data.table import is_table
+
 from .options import data_option
 from .progress import download_progress, progress
 
@@ -51,11 +53,6 @@ def preprocess_command() -> None:
 
     `grpe preprocess DATASET --help` lists the options of a dataset.
     """
-
-
-def is_table(name: str) -> bool:
-    """Return whether someone who names this means a table of molecules."""
-    return name.lower().removesuffix(".gz").endswith((".csv", ".smi"))
 
 
 def csv_command_for(file: str) -> str:

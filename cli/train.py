@@ -7,10 +7,11 @@ from typing import Any, TypeVar
 
 import click
 
+from grpe_dgl.wording import counted
+
 from .conduct import Duration, conduct
 from .dataset import processed
 from .options import data_option
-from .watching import counted
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 WARMUP = "training.warmup_"  # its length, in epochs or updates

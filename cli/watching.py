@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from grpe_dgl.wording import counted
+
 if TYPE_CHECKING:
     from grpe_dgl.data.dataset import Dataset
     from grpe_dgl.recipe import ModelRecipe, Recipe
@@ -17,11 +19,6 @@ if TYPE_CHECKING:
 
 BARS = "▁▂▃▄▅▆▇█"
 SECONDS_BETWEEN_LINES = 30.0  # where there is no terminal for a bar
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a count in words: ``1 epoch``, ``2,000 epochs``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def data_line(data: "Dataset") -> str:

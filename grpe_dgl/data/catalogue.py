@@ -7,7 +7,7 @@ from typing import Any
 
 from grpe_dgl.data.source import Source
 from grpe_dgl.errors import InputError
-from grpe_dgl.recipe.fields import nearest
+from grpe_dgl.wording import nearest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +41,14 @@ class Entry:
     can_generate: bool = False
 
 
+def short_name(name: str) -> str:
+    """Return what a dataset is called here: molhiv and ogbg-molhiv are one."""
+    return name.removeprefix("ogbg-")
+
+
 def find(name: str) -> tuple[str, Entry]:
     """Return the entry called `name` with the name its dataset goes by."""
-    name = name.removeprefix("ogbg-")  # molhiv and ogbg-molhiv are one dataset
+    name = short_name(name)
     if name not in CATALOGUE:
         close = nearest(name, list(CATALOGUE))
         raise InputError(f"there is no dataset {name!r}{close}; accepted: {', '.join(CATALOGUE)}")

@@ -15,6 +15,14 @@ Row = tuple[int, list[str]]
 """The line on which a row ends, counted from 1, and its cells."""
 
 
+SUFFIXES = (".csv", ".csv.gz", ".smi", ".smi.gz")
+
+
+def is_table(name: str) -> bool:
+    """Return whether a file of this name is a table."""
+    return name.lower().endswith(SUFFIXES)
+
+
 class Table:
     """A file of rows under named columns.
 
@@ -29,10 +37,9 @@ class Table:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        name = file.name.lower().removesuffix(".gz")
-        if not name.endswith((".csv", ".smi")):
+        if not is_table(file.name):
             raise InputError(f"{file}: accepted are names that end in .csv, .csv.gz, .smi or .smi.gz")
-        self._plain = name.endswith(".smi")
+        self._plain = file.name.lower().removesuffix(".gz").endswith(".smi")
         with self._open() as stream:
             if self._plain:
                 width = len(next((line for line in stream if line.strip()), "").split())

@@ -49,18 +49,14 @@ class Rows:
 
     columns: list[str]
     total: int
-    unit: str
-    """What they are, in the plural."""
+    noun: str
+    """What one of them is."""
     jobs: Iterator[Job]
-
-    def count(self, number: int) -> str:
-        """Say how many of them."""
-        return f"{number:,} {self.unit.removesuffix('s') if number == 1 else self.unit}"
 
 
 def smiles_rows(smiles: Sequence[str], *, max_nodes: int = MAX_NODES) -> Rows:
     """Return molecules as rows of one column; those of more than `max_nodes` atoms have an error instead of a graph."""
-    return Rows(["smiles"], len(smiles), "molecules", _jobs((([text], text) for text in smiles), max_nodes))
+    return Rows(["smiles"], len(smiles), "molecule", _jobs((([text], text) for text in smiles), max_nodes))
 
 
 def table_rows(table: Table, smiles: str, *, max_nodes: int = MAX_NODES) -> Rows:
@@ -70,7 +66,7 @@ def table_rows(table: Table, smiles: str, *, max_nodes: int = MAX_NODES) -> Rows
     place = table.place(alike[0] if len(alike) == 1 else smiles)
     total = sum(1 for _ in table.rows())  # also finds a broken row before hours of work, not after
     rows = ((cells, cells[place].strip()) for _, cells in table.rows())
-    return Rows(table.columns, total, "molecules", _jobs(rows, max_nodes))
+    return Rows(table.columns, total, "molecule", _jobs(rows, max_nodes))
 
 
 def dataset_rows(data: Dataset, split: str | None) -> Rows:
@@ -86,7 +82,7 @@ def dataset_rows(data: Dataset, split: str | None) -> Rows:
             cells = [[str(graph), str(int(data.store.row[graph])), str(names[graph])] for graph in graphs]
             yield cells, functools.partial(stored, data.store.path, graphs)
 
-    return Rows(["graph", "row", "split"], len(index), "graphs", jobs())
+    return Rows(["graph", "row", "split"], len(index), "graph", jobs())
 
 
 def read(smiles: Sequence[str], max_nodes: int = MAX_NODES) -> Chunk:

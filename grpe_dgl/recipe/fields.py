@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.wording import nearest
 
 T = TypeVar("T")
 KINDS: dict[type, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
@@ -40,7 +41,7 @@ def read(cls: type[T], raw: object, *, source: str, path: str = "") -> T:
         if key not in fields:
             raise InputError(
                 f"{source}: {join(path, key)} is not a key of a recipe"
-                f"{nearest(str(key), accepted, path) or _nearest_inside(str(key), hints)}; "
+                f"{nearest(str(key), accepted, join(path, '')) or _nearest_inside(str(key), hints)}; "
                 f"accepted {f'in {path}' if path else 'at the top'}: {', '.join(accepted)}"
             )
     for name, field in fields.items():
@@ -121,12 +122,6 @@ def describe(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return f"the list {list(value)!r}"
     return f"{value!r} ({KINDS.get(type(value), type(value).__name__)})"
-
-
-def nearest(name: str, accepted: list[str], path: str = "") -> str:
-    """Return `` (did you mean ...?)`` if one of the accepted names is close, else nothing."""
-    close = difflib.get_close_matches(name, accepted, n=1)
-    return f" (did you mean {join(path, close[0])}?)" if close else ""
 
 
 def _nearest_inside(key: str, hints: Mapping[str, Any]) -> str:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 import yaml
 
 from grpe_dgl.errors import InputError
-from grpe_dgl.recipe.fields import nearest, read
+from grpe_dgl.recipe.fields import read
 from grpe_dgl.recipe.overrides import apply_overrides, expand_preset, parse_overrides
 from grpe_dgl.recipe.schema import LOSSES_OF_KIND, METRICS_OF_KIND, ModelRecipe, TrainingRecipe
+from grpe_dgl.wording import nearest
 
 if TYPE_CHECKING:  # it loads numpy, which listing recipes does not need
     from grpe_dgl.data.source import Task

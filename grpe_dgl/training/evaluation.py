@@ -15,6 +15,7 @@ from grpe_dgl.nn import GRPE
 from grpe_dgl.recipe.schema import METRICS_OF_KIND
 from grpe_dgl.training.distributed import SINGLE, Processes
 from grpe_dgl.training.metrics import METRICS, is_defined, needs
+from grpe_dgl.wording import counted
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
@@ -121,7 +122,7 @@ def require_validation(data: Dataset, metric: str) -> None:
         raise InputError(f"{path} has no graphs in the split valid, by which the best epoch is picked; {again}")
     if not is_defined(metric, data.valid.labels()):
         others = [other for other in METRICS_OF_KIND[data.task.kind] if is_defined(other, data.valid.labels())]
-        size = f"{len(data.valid):,} graph{'' if len(data.valid) == 1 else 's'}"
+        size = counted(len(data.valid), "graph")
         instead = f", or choose another metric: --set training.metric={others[-1]}" if others else ""
         raise InputError(
             f"{metric} cannot pick the best epoch: in the split valid of {path} ({size}) no target has "
