@@ -88,8 +88,8 @@ def _compare_size(figure: str, path: Path, scratch: Path) -> None:
 
 
 def _zinc(raw: Path, scratch: Path) -> Path:
-    from grpe_dgl.data.preprocess import preprocess
     from grpe_dgl.data.sources.zinc import zinc
+    from grpe_dgl.data.store.preprocess import preprocess
 
     path = scratch / "zinc"
     if not path.exists():

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks import workloads
 from benchmarks.measure import arguments, interleaved, ratios, report, save
-from grpe_dgl.distances import all_pairs_distances
+from grpe_dgl.transforms.shortest_paths import all_pairs_distances
 
 
 def compare(graphs: list[dgl.DGLGraph], rounds: int) -> dict[str, object]:

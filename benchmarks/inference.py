@@ -19,16 +19,16 @@ import numpy as np
 import torch
 
 from benchmarks.measure import report, save
-from grpe_dgl.data.assembly import assemble
+from grpe_dgl.checkpoint.build import build_model
+from grpe_dgl.checkpoint.file import Checkpoint
+from grpe_dgl.data.batching.collate import collate
 from grpe_dgl.data.description import Description
-from grpe_dgl.data.molecule_columns import ATOM_COLUMNS, NUM_BOND_TYPES
-from grpe_dgl.data.molecules import graphs_of_smiles
-from grpe_dgl.data.source import Task
+from grpe_dgl.data.molecules.columns import ATOM_COLUMNS, NUM_BOND_TYPES
+from grpe_dgl.data.molecules.smiles import graphs_of_smiles
+from grpe_dgl.data.sources.source import Task
+from grpe_dgl.inference.inputs import SIZE, read
 from grpe_dgl.inference.predictor import Predictor, batches_by_size
-from grpe_dgl.inference.rows import SIZE, read
 from grpe_dgl.recipe import load_recipe
-from grpe_dgl.recipe.build import build_model
-from grpe_dgl.training.checkpoint import Checkpoint
 
 PRESETS = {"small": 40_000, "standard": 3_000}  # molecules for each: about a minute
 
@@ -60,7 +60,7 @@ def parts(predictor: Predictor, smiles: list[str]) -> dict[str, float]:
         seconds["distances"] += max(0.0, time.perf_counter() - begin - reading)
         for places in batches_by_size(np.diff(chunk.arrays.node_offsets).astype(np.int64) + 1):
             begin = time.perf_counter()
-            batch = assemble(chunk.arrays, chunk.graphs[places], predictor.relations)
+            batch = collate(chunk.arrays, chunk.graphs[places], predictor.relations)
             middle = time.perf_counter()
             predictor.outputs(batch)
             seconds["assembly"] += middle - begin

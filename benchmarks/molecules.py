@@ -14,7 +14,7 @@ from pathlib import Path
 
 _THEIRS = """
 import sys, time
-import grpe_dgl.data.ogb_import
+import grpe_dgl.io.ogb_import
 from ogb.graphproppred import DglGraphPropPredDataset
 begin = time.perf_counter()
 DglGraphPropPredDataset(sys.argv[1], root=sys.argv[2])
@@ -44,8 +44,8 @@ def smiles(raw: Path, scratch: Path) -> None:
 
     One process is timed by the processor's time, which others on the machine change least; two are timed by the clock.
     """
-    import grpe_dgl.data.ogb_import  # noqa: F401 (before ogb, which would ask the network)
-    from grpe_dgl.data.molecules import canonical, graphs_of_smiles
+    import grpe_dgl.io.ogb_import  # noqa: F401 (before ogb, which would ask the network)
+    from grpe_dgl.data.molecules.smiles import canonical, graphs_of_smiles
 
     molecules = [text for text in _molhiv(raw)[:8000] if canonical(text) is not None]
     from ogb.utils import smiles2graph
@@ -99,8 +99,8 @@ def molhiv(raw: Path, scratch: Path) -> Path:
 
 def _make(file: Path, path: Path, workers: int) -> float:
     """Return how long a CSV takes to become a dataset."""
-    from grpe_dgl.data.preprocess import preprocess
     from grpe_dgl.data.sources.csv import CSVRequest, csv_source
+    from grpe_dgl.data.store.preprocess import preprocess
 
     begin = time.perf_counter()
     source, _ = csv_source(CSVRequest(file=file, targets=("y",)))

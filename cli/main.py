@@ -4,19 +4,19 @@ import click
 
 from grpe_dgl import __version__
 
-from .datasets import datasets_command
-from .errors import Commands
-from .evaluate import evaluate_command
-from .export import export_command
-from .finetune import finetune_command
-from .fingerprint import fingerprint_command
-from .import_official import import_command
-from .info import info_command
-from .predict import predict_command
-from .preprocess import preprocess_command
-from .preprocess_csv import csv_command
-from .recipes import recipes_command
-from .train import train_command
+from .commands.datasets import datasets_command
+from .commands.evaluate import evaluate_command
+from .commands.export import export_command
+from .commands.finetune import finetune_command
+from .commands.fingerprint import fingerprint_command
+from .commands.import_official import import_command
+from .commands.info import info_command
+from .commands.predict import predict_command
+from .commands.preprocess import preprocess_command
+from .commands.preprocess_csv import csv_command
+from .commands.recipes import recipes_command
+from .commands.train import train_command
+from .support.errors import Commands
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

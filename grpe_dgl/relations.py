@@ -21,9 +21,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from grpe_dgl.distances import UNREACHABLE
 from grpe_dgl.errors import InputError
 
+UNREACHABLE = 255
+"""The stored distance byte of a pair with no path."""
+LARGEST_DISTANCE = 253
+"""The largest distance stored exactly; LARGEST_DISTANCE + 1 = 254 means "longer"."""
 MAX_DISTANCE_LIMIT = 252  # the largest L: its four codes after L still fit one byte
 
 
@@ -90,7 +93,7 @@ class Relations:
         return self.num_edge_types + self.max_distance + 3
 
     def spd_of_distance(self) -> npt.NDArray[np.int32]:
-        """Return the ``spd`` code of every distance byte of `grpe_dgl.distances`, shape (256,)."""
+        """Return the ``spd`` code of every distance byte of `grpe_dgl.transforms.shortest_paths`, shape (256,)."""
         spd = np.minimum(np.arange(256, dtype=np.int32), self.spd_far)
         spd[UNREACHABLE] = self.spd_unreachable
         return spd

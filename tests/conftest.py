@@ -17,3 +17,9 @@ def shared_data() -> Path:
     if not (SHARED / "data").is_dir():
         pytest.skip("the folder of real datasets is not beside the project")
     return SHARED / "data"
+
+
+@pytest.fixture(scope="session")
+def shared_raw(shared_data: Path) -> Path:
+    """The publishers' raw files."""
+    return shared_data / "raw"

@@ -17,7 +17,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 def test_every_package_is_listed():
     """`packages` is written out, because two folders install under other names; a new folder must be added by hand."""
     found = {".".join(path.parent.relative_to(ROOT).parts) for path in ROOT.glob("grpe_dgl/**/__init__.py")}
-    found |= {"grpe_dgl_cli", "grpe_dgl_recipes"}
+    cli = {".".join(path.parent.relative_to(ROOT).parts) for path in ROOT.glob("cli/**/__init__.py")}
+    found |= {name.replace("cli", "grpe_dgl_cli", 1) for name in cli} | {"grpe_dgl_recipes"}
     assert set(PROJECT["tool"]["setuptools"]["packages"]) == found
 
 

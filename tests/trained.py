@@ -2,12 +2,12 @@
 
 import torch
 
+from grpe_dgl.checkpoint.build import build_model
+from grpe_dgl.checkpoint.file import Checkpoint
 from grpe_dgl.data.description import Description
-from grpe_dgl.data.molecule_columns import ATOM_COLUMNS, NUM_BOND_TYPES
-from grpe_dgl.data.source import Task
+from grpe_dgl.data.molecules.columns import ATOM_COLUMNS, NUM_BOND_TYPES
+from grpe_dgl.data.sources.source import Task
 from grpe_dgl.recipe import load_recipe
-from grpe_dgl.recipe.build import build_model
-from grpe_dgl.training.checkpoint import Checkpoint
 
 REGRESSION = Task(level="graph", kind="regression", targets=("logS",), metric="rmse", standardise=True)
 BINARY = Task(level="graph", kind="binary", targets=("toxic", "soluble"), metric="rocauc")

@@ -4,12 +4,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from grpe_dgl.data.batches import Batch, Batches
+    from grpe_dgl.data.batching.sampler import Batch, Batches
     from grpe_dgl.data.dataset import Dataset, Split, load
-    from grpe_dgl.data.graphs import Graphs, Skipped
-    from grpe_dgl.data.own_graphs import write
-    from grpe_dgl.data.source import Source, Task
-    from grpe_dgl.data.store import Store
+    from grpe_dgl.data.sources.raw_graphs import Graphs, Skipped
+    from grpe_dgl.data.sources.source import Source, Task
+    from grpe_dgl.data.store.store import Store
+    from grpe_dgl.data.store.write import write
 
 __all__ = [
     "Batch", "Batches", "Dataset", "Graphs", "Skipped", "Source", "Split", "Store", "Task", "load", "write",
@@ -17,17 +17,17 @@ __all__ = [
 
 # Loaded when first asked for: a worker process that makes graphs needs neither torch nor dgl.
 _HOME = {
-    "Batch": "batches",
-    "Batches": "batches",
+    "Batch": "batching.collate",
+    "Batches": "batching.sampler",
     "Dataset": "dataset",
-    "Graphs": "graphs",
-    "Skipped": "graphs",
-    "Source": "source",
+    "Graphs": "sources.raw_graphs",
+    "Skipped": "sources.raw_graphs",
+    "Source": "sources.source",
     "Split": "dataset",
-    "Store": "store",
-    "Task": "source",
+    "Store": "store.store",
+    "Task": "sources.source",
     "load": "dataset",
-    "write": "own_graphs",
+    "write": "store.write",
 }
 
 

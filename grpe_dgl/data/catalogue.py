@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grpe_dgl.data.source import Source
+from grpe_dgl.data.sources.source import Source
 from grpe_dgl.errors import InputError
-from grpe_dgl.wording import nearest
+from grpe_dgl.messages import nearest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class Request:
     seed: int = 0
     """Generated: the seed."""
     progress: Callable[..., object] | None = None
-    """Handed to `grpe_dgl.data.download.fetch`."""
+    """Handed to `grpe_dgl.io.download.fetch`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,11 +8,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from grpe_dgl.data.assembly import Batch, assemble, labels_of
-from grpe_dgl.data.batches import Batches
-from grpe_dgl.data.manifest import Manifest
-from grpe_dgl.data.source import Task
-from grpe_dgl.data.store import Store
+from grpe_dgl.data.batching.collate import Batch, collate, labels_of
+from grpe_dgl.data.batching.sampler import Batches
+from grpe_dgl.data.sources.source import Task
+from grpe_dgl.data.store.manifest import Manifest
+from grpe_dgl.data.store.store import Store
 from grpe_dgl.errors import InputError
 from grpe_dgl.relations import Relations
 
@@ -98,7 +98,7 @@ class Dataset:
 
     def batch(self, index: npt.ArrayLike, codes: tuple[str, ...] = ("relation",)) -> Batch:
         """Return the graphs with the given numbers, shape (B,), as one batch; `codes` as in `Batches`."""
-        return assemble(
+        return collate(
             self.store, np.asarray(index, np.int64), self.relations, virtual_node=self.virtual_node, codes=codes
         )
 

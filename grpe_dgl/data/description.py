@@ -3,8 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from grpe_dgl.data.manifest import Manifest, typed
-from grpe_dgl.data.source import Task
+from grpe_dgl.data.sources.source import Task
+from grpe_dgl.data.store.manifest import Manifest, typed
 from grpe_dgl.errors import InputError
 
 

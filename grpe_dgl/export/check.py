@@ -6,12 +6,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grpe_dgl.data.assembly import Batch, assemble
+from grpe_dgl.data.batching.collate import Batch, collate
 from grpe_dgl.data.description import Description
-from grpe_dgl.data.graphs import Graphs
-from grpe_dgl.data.in_memory import InMemory
-from grpe_dgl.data.packing import Layout, pack
-from grpe_dgl.data.source import Task
+from grpe_dgl.data.sources.raw_graphs import Graphs
+from grpe_dgl.data.sources.source import Task
+from grpe_dgl.data.store.arrays import ArraysInMemory
+from grpe_dgl.data.store.validation import Layout, pack
 from grpe_dgl.errors import InputError
 from grpe_dgl.export.module import padded
 from grpe_dgl.inference import Predictor
@@ -79,8 +79,8 @@ def random_batches(predictor: Predictor, *, seed: int = 0) -> Iterator[Batch]:
         undirected=description.undirected,
     )
     for sizes in BATCHES:
-        arrays = InMemory(pack(_random_graphs(random, sizes, description), layout), layout)
-        yield assemble(arrays, np.arange(len(arrays)), predictor.relations)
+        arrays = ArraysInMemory(pack(_random_graphs(random, sizes, description), layout), layout)
+        yield collate(arrays, np.arange(len(arrays)), predictor.relations)
 
 
 def _random_graphs(random: np.random.Generator, sizes: list[int], description: Description) -> Graphs:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import grpe_dgl
-from grpe_dgl.data.molecule_columns import ogb_features
+from grpe_dgl.data.molecules.columns import ogb_features
 from grpe_dgl.inference import Predictor
 from grpe_dgl.inference.ensemble import Ensemble
 

@@ -13,13 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grpe_dgl.data.staging import Staging
+from grpe_dgl.checkpoint.file import Checkpoint
 from grpe_dgl.errors import InputError
 from grpe_dgl.export.check import Run, random_batches, require_equal
 from grpe_dgl.export.contract import contract
 from grpe_dgl.export.module import PaddedModel, padded
 from grpe_dgl.inference import Predictor
-from grpe_dgl.training.checkpoint import Checkpoint
+from grpe_dgl.io.atomic_folder import AtomicFolder
 
 FORMATS = {"onnx": "model.onnx", "pt2": "model.pt2"}
 OPSET = 18
@@ -51,7 +51,7 @@ def export(checkpoint: Checkpoint, folder: Path, formats: Sequence[str], *, forc
     predictor = Predictor(checkpoint, backend="dense")
     files = {name: FORMATS[name] for name in dict.fromkeys(formats)}
     differences = {}
-    with Staging(folder) as staging:
+    with AtomicFolder(folder) as staging:
         with _quiet():
             program = _program(predictor)
             for name, file in files.items():

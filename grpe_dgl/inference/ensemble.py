@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.inference.inputs import Chunk
 from grpe_dgl.inference.predictor import Predictor
-from grpe_dgl.inference.rows import Chunk
 
 Array = npt.NDArray[Any]
 

@@ -10,13 +10,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from grpe_dgl.data.assembly import Batch, assemble
+from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
+from grpe_dgl.data.batching.collate import Batch, collate
 from grpe_dgl.data.description import Description
-from grpe_dgl.data.molecules import MAX_NODES
+from grpe_dgl.data.molecules.smiles import MAX_NODES
 from grpe_dgl.errors import InputError
-from grpe_dgl.inference.rows import Chunk, smiles_rows
+from grpe_dgl.inference.inputs import Chunk, smiles_rows
 from grpe_dgl.relations import Relations
-from grpe_dgl.training.checkpoint import Checkpoint, load_checkpoint
 from grpe_dgl.training.evaluation import in_targets_unit
 
 PAIRS_PER_BATCH = 1 << 18  # bounds the memory of a forward pass, whatever the molecules' sizes
@@ -167,7 +167,7 @@ class Predictor:
         sizes = np.diff(chunk.arrays.node_offsets)[chunk.graphs].astype(np.int64) + 1
         results: list[Array] = [np.zeros(0)] * len(chunk.graphs)
         for places in batches_by_size(sizes):
-            values = compute(assemble(chunk.arrays, chunk.graphs[places], self.relations))
+            values = compute(collate(chunk.arrays, chunk.graphs[places], self.relations))
             counts = sizes[places] - 1 if per_node else np.ones(len(places), int)
             for place, part in zip(places, np.split(values, counts.cumsum()[:-1]), strict=True):
                 results[place] = part

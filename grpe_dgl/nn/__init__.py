@@ -1,8 +1,9 @@
-"""The layers and the model."""
+"""GRPE's layers and model, for programs of your own."""
 
-from grpe_dgl.nn.attention import GRPEAttention
-from grpe_dgl.nn.encodings import RelationEncodings, Tables
-from grpe_dgl.nn.layer import GRPELayer
-from grpe_dgl.nn.model import GRPE, PRESETS
+from grpe_dgl.models.grpe.attention import GRPEAttention
+from grpe_dgl.models.grpe.encodings import RelationEncodings, Tables
+from grpe_dgl.models.grpe.layer import GRPELayer
+from grpe_dgl.models.grpe.model import GRPE
+from grpe_dgl.presets import PRESETS
 
 __all__ = ["GRPE", "PRESETS", "GRPEAttention", "GRPELayer", "RelationEncodings", "Tables"]

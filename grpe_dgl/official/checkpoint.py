@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from grpe_dgl.checkpoint.file import Checkpoint
 from grpe_dgl.data.description import Description
 from grpe_dgl.errors import InputError
+from grpe_dgl.io.safe_load import NOT_TORCH, load_tensors
 from grpe_dgl.official.convert import Imported, convert
 from grpe_dgl.official.datasets import KnownDataset, find_dataset
 from grpe_dgl.recipe import Recipe, load_recipe, shipped_recipes
-from grpe_dgl.torch_file import NOT_TORCH, load_tensors
-from grpe_dgl.training.checkpoint import Checkpoint
 
 WRAPPERS = ("state_dict", "model_state_dict", "model", "state")  # keys under which people keep a state dict
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from grpe_dgl.data.catalogue import find
-from grpe_dgl.data.source import Task
+from grpe_dgl.data.sources.source import Task
 
 
 @dataclass(frozen=True)

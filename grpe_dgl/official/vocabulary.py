@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from grpe_dgl.data.molecule_columns import ATOM_COLUMNS, NUM_BOND_TYPES, bond_columns
+from grpe_dgl.data.molecules.columns import ATOM_COLUMNS, NUM_BOND_TYPES, bond_columns
 from grpe_dgl.errors import InputError
 
 OGB_ROWS_PER_COLUMN = 512  # the authors' node table has that many for every atom column, whatever the column needs

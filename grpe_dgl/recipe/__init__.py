@@ -2,7 +2,7 @@
 
 from grpe_dgl.recipe.files import load_recipe, recipe_text, shipped_recipes
 from grpe_dgl.recipe.recipe import Paper, Recipe, Variant
-from grpe_dgl.recipe.schema import ModelRecipe, TrainingRecipe
+from grpe_dgl.recipe.training import ModelRecipe, TrainingRecipe
 
 __all__ = [
     "ModelRecipe",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from grpe_dgl.errors import InputError
-from grpe_dgl.wording import nearest
+from grpe_dgl.messages import nearest
 
 T = TypeVar("T")
 KINDS: dict[type, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}

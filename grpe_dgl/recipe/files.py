@@ -8,9 +8,9 @@ from typing import Any
 import yaml
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.messages import nearest
 from grpe_dgl.recipe.overrides import apply_overrides, parse_overrides
 from grpe_dgl.recipe.recipe import Recipe
-from grpe_dgl.wording import nearest
 
 PACKAGE = "grpe_dgl_recipes"
 SUFFIXES = (".yaml", ".yml")

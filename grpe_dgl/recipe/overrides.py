@@ -7,9 +7,9 @@ from typing import Any
 import yaml
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.messages import nearest
 from grpe_dgl.presets import PRESETS
 from grpe_dgl.recipe.fields import describe
-from grpe_dgl.wording import nearest
 
 SIZES = tuple(PRESETS["tiny"])
 # An override wins over these keys of the file, which would contradict it: a preset over sizes, epochs over updates.

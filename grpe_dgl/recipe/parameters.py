@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from grpe_dgl.recipe.schema import ModelRecipe
+from grpe_dgl.recipe.training import ModelRecipe
 
 OGB_ATOMS = (119, 5, 12, 12, 10, 6, 6, 2, 2)
 # What decides the size of a model beside the recipe: values per node column, edge types, outputs. "molecules" is a
@@ -29,7 +29,7 @@ def count_parameters(
 ) -> int:
     """Return what ``sum(p.numel() for p in build_model(...).parameters())`` would.
 
-    The arguments are those of `grpe_dgl.recipe.build.build_model`.
+    The arguments are those of `grpe_dgl.checkpoint.build.build_model`.
     """
     width, ffn = model.hidden_size, model.ffn_size
     if node_vocabulary is not None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Self
 import yaml
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.messages import nearest
 from grpe_dgl.recipe.fields import read
 from grpe_dgl.recipe.overrides import apply_overrides, expand_preset, parse_overrides
-from grpe_dgl.recipe.schema import LOSSES_OF_KIND, METRICS_OF_KIND, ModelRecipe, TrainingRecipe
-from grpe_dgl.wording import nearest
+from grpe_dgl.recipe.training import LOSSES_OF_KIND, METRICS_OF_KIND, ModelRecipe, TrainingRecipe
 
 if TYPE_CHECKING:  # it loads numpy, which listing recipes does not need
-    from grpe_dgl.data.source import Task
+    from grpe_dgl.data.sources.source import Task
 
 VARIANT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # it names a folder of the run
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from grpe_dgl.io.atomic_file import atomic_file
 from grpe_dgl.training.loop import best_epoch
 from grpe_dgl.training.metrics import METRICS
-from grpe_dgl.whole_file import whole_file
 
 
 def draw_curves(history: list[dict[str, Any]], *, metric: str, loss: str, title: str, path: Path) -> None:
@@ -39,5 +39,5 @@ def draw_curves(history: list[dict[str, Any]], *, metric: str, loss: str, title:
         if len(epochs) == 1:  # one point: a range of its own would be a sliver of an epoch
             axes.set_xlim(epochs[0] - 1, epochs[0] + 1)
         axes.grid(alpha=0.3)
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         figure.savefig(temporary, format="png", dpi=120)

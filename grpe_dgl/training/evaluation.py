@@ -9,13 +9,13 @@ from torch import Tensor
 
 from grpe_dgl.data.dataset import Dataset, Split
 from grpe_dgl.data.description import Description
-from grpe_dgl.data.source import Task
+from grpe_dgl.data.sources.source import Task
 from grpe_dgl.errors import InputError
+from grpe_dgl.messages import counted
 from grpe_dgl.nn import GRPE
-from grpe_dgl.recipe.schema import METRICS_OF_KIND
+from grpe_dgl.recipe.training import METRICS_OF_KIND
 from grpe_dgl.training.distributed import SINGLE, Processes
 from grpe_dgl.training.metrics import METRICS, is_defined, needs
-from grpe_dgl.wording import counted
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:

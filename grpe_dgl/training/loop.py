@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from grpe_dgl.data.assembly import Batch
+from grpe_dgl.data.batching.collate import Batch
 from grpe_dgl.data.dataset import Dataset
 from grpe_dgl.data.description import Description
 from grpe_dgl.errors import InputError

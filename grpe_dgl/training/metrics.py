@@ -13,8 +13,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from grpe_dgl.data.ogb_import import import_ogb
 from grpe_dgl.errors import InputError
+from grpe_dgl.io.ogb_import import import_ogb
 
 Array = npt.NDArray[np.float64]
 

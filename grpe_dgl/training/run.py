@@ -11,29 +11,29 @@ from typing import Any
 
 import torch
 
+from grpe_dgl.checkpoint.build import build_for
+from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
+from grpe_dgl.checkpoint.transfer import freeze_encoder
 from grpe_dgl.data.dataset import Dataset
 from grpe_dgl.data.description import Description
 from grpe_dgl.errors import InputError
+from grpe_dgl.io.atomic_file import write_text
 from grpe_dgl.nn import GRPE
 from grpe_dgl.recipe import Recipe
-from grpe_dgl.recipe.build import build_for
-from grpe_dgl.training.carry import freeze_encoder
-from grpe_dgl.training.checkpoint import Checkpoint, load_checkpoint
 from grpe_dgl.training.curves import draw_curves
 from grpe_dgl.training.distributed import SINGLE, Processes
 from grpe_dgl.training.evaluation import is_labelled, measure, predict_split
-from grpe_dgl.training.interruption import Stopped, StopRequest
 from grpe_dgl.training.loop import best_epoch, train
 from grpe_dgl.training.schedule import Schedule
 from grpe_dgl.training.state import State, make_optimizer, seed_everything
-from grpe_dgl.whole_file import write_text
+from grpe_dgl.training.stop_request import Stopped, StopRequest
 
 SECONDS_BETWEEN_SAVES = 600.0  # inside an epoch; every epoch's end is saved anyway
 
 
 @dataclass(frozen=True)
-class Watch:
-    """Who is told how a run goes; every function may be left out."""
+class Callbacks:
+    """Callbacks that report progress; each may be left out."""
 
     start: Callable[[int, int, int], object] = lambda epochs, update, updates: None
     """Before the first update: how many epochs and updates an earlier session made, and of how many updates."""
@@ -43,7 +43,7 @@ class Watch:
     """After every epoch: its row of ``metrics.csv`` and whether it is the best so far."""
 
 
-NOBODY = Watch()
+NO_CALLBACKS = Callbacks()
 
 
 def run(
@@ -54,7 +54,7 @@ def run(
     start: Callable[[GRPE], dict[str, Any]] | None = None,
     processes: Processes = SINGLE,
     stop: StopRequest | None = None,
-    watch: Watch = NOBODY,
+    callbacks: Callbacks = NO_CALLBACKS,
     backend: str | None = None,
 ) -> dict[str, Any]:
     """Train one model with one seed in a folder, from its start or from where it was left; return its results.
@@ -76,7 +76,7 @@ def run(
         Who trains along; the first writes.
     stop
         Asked after every update; if it says so, the run saves itself and raises `Stopped`.
-    watch
+    callbacks
         Who is told.
     backend
         See `grpe_dgl.ops.relative_attention`.
@@ -126,11 +126,11 @@ def run(
 
     saved_at = time.monotonic()
     updates = Schedule.of(training, -(-len(data.train) // training.batch_size)).last_update
-    watch.start(len(state.history), state.update, updates)
+    callbacks.start(len(state.history), state.update, updates)
 
     def after_step(loss: float, rate: float) -> None:
         nonlocal saved_at
-        watch.step(state.update, updates, loss, rate)
+        callbacks.step(state.update, updates, loss, rate)
         asked = stop is not None and stop.asked
         due = processes.writes and time.monotonic() - saved_at >= SECONDS_BETWEEN_SAVES
         if processes.world_size > 1:  # all stop and save after the same update, whoever was asked
@@ -151,7 +151,7 @@ def run(
         saved_at = time.monotonic()
         if processes.writes:
             write_text(folder / "metrics.csv", _csv(state.history))
-        watch.epoch(row, is_best)
+        callbacks.epoch(row, is_best)
         processes.wait()
     return _finish(recipe, data, folder, state, processes, stopped_early=state.update < updates)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from grpe_dgl.errors import InputError
-from grpe_dgl.recipe.schema import TrainingRecipe
+from grpe_dgl.recipe.training import TrainingRecipe
 
 
 @dataclass(frozen=True, kw_only=True)

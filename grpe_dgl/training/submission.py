@@ -4,8 +4,8 @@ from pathlib import Path
 
 from torch import Tensor
 
-from grpe_dgl.data.ogb_import import import_ogb
 from grpe_dgl.errors import InputError
+from grpe_dgl.io.ogb_import import import_ogb
 
 
 def write_submission(predictions: Tensor, dataset: str, split: str, folder: Path) -> Path:

@@ -8,12 +8,12 @@ import torch
 from dgl.transforms import BaseTransform
 from torch import Tensor
 
-from grpe_dgl.compilation import compiled
-from grpe_dgl.distances import all_pairs_distances
 from grpe_dgl.errors import InputError
-from grpe_dgl.pairs import complete_pairs
+from grpe_dgl.kernels.decorator import compiled
 from grpe_dgl.relations import Relations
 from grpe_dgl.transforms.homogeneous import require_homogeneous
+from grpe_dgl.transforms.pair_structure import complete_pairs
+from grpe_dgl.transforms.shortest_paths import all_pairs_distances
 
 
 class ToPairGraph(BaseTransform):

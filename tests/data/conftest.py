@@ -32,12 +32,3 @@ def node_classes(tmp_path: Path) -> Path:
     graphs = random_graphs(23, 5, node_labels=True)
     grpe_dgl.data.write(tmp_path / "nodes", graphs, None, SPLITS, task="multiclass")
     return tmp_path / "nodes"
-
-
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    """The publishers' raw files, which only some machines have."""
-    folder = Path(__file__).parents[2].parent / "shared" / "data" / "raw"
-    if not folder.is_dir():
-        pytest.skip("needs the publishers' files in ../shared/data/raw")
-    return folder

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from grpe_dgl.data.graphs import Graphs, Skipped
-from grpe_dgl.data.source import Job, Source, Task
+from grpe_dgl.data.sources.raw_graphs import Graphs, Skipped
+from grpe_dgl.data.sources.source import Job, Source, Task
 from grpe_dgl.errors import InputError
 
 ROWS = 20  # of each job

@@ -5,29 +5,29 @@ import numpy as np
 import pytest
 
 from grpe_dgl.data import splits
-from grpe_dgl.data.molecules import graphs_of_smiles
+from grpe_dgl.data.molecules.smiles import graphs_of_smiles
 from grpe_dgl.errors import InputError
 from tests.data.real_molecules import csv_smiles
 
 
-def molesol(shared):
-    with gzip.open(shared / "ogb" / "ogbg_molesol" / "mapping" / "mol.csv.gz", "rt", newline="") as file:
+def molesol(shared_raw):
+    with gzip.open(shared_raw / "ogb" / "ogbg_molesol" / "mapping" / "mol.csv.gz", "rt", newline="") as file:
         return [row["smiles"] for row in csv.DictReader(file)]
 
 
-def test_scaffold_reproduces_ogbs_published_split(shared):
-    key = graphs_of_smiles(molesol(shared), scaffold_key=True).key
+def test_scaffold_reproduces_ogbs_published_split(shared_raw):
+    key = graphs_of_smiles(molesol(shared_raw), scaffold_key=True).key
     found = splits.scaffold_split(key[:, 1], (0.8, 0.1, 0.1))
     for name in splits.NAMES:
-        with gzip.open(shared / "ogb" / "ogbg_molesol" / "split" / "scaffold" / f"{name}.csv.gz", "rt") as file:
+        with gzip.open(shared_raw / "ogb" / "ogbg_molesol" / "split" / "scaffold" / f"{name}.csv.gz", "rt") as file:
             assert found[name].tolist() == [int(line) for line in file]
 
 
-def test_scaffold_groups_are_those_of_dgllife(shared):
+def test_scaffold_groups_are_those_of_dgllife(shared_raw):
     from dgllife.utils import ScaffoldSplitter
     from rdkit import Chem
 
-    smiles = csv_smiles(shared, "lipo")[:400]
+    smiles = csv_smiles(shared_raw, "lipo")[:400]
     key = graphs_of_smiles(smiles, scaffold_key=True).key
     molecules = [Chem.MolFromSmiles(text) for text in smiles]
     theirs = ScaffoldSplitter.get_ordered_scaffold_sets(molecules, None, "smiles")

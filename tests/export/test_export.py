@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import grpe_dgl
 import grpe_dgl.data
 from grpe_dgl.data.description import Description
-from grpe_dgl.data.source import Task
+from grpe_dgl.data.sources.source import Task
 from grpe_dgl.errors import InputError
 from grpe_dgl.export import export, write
 from grpe_dgl.export.check import require_equal

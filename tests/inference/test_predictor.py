@@ -4,10 +4,10 @@ import pytest
 import torch
 
 import grpe_dgl
-from grpe_dgl.data.molecule_columns import bond_types
-from grpe_dgl.data.ogb_import import import_ogb
+from grpe_dgl.data.molecules.columns import bond_types
 from grpe_dgl.errors import InputError
 from grpe_dgl.inference.predictor import batches_by_size
+from grpe_dgl.io.ogb_import import import_ogb
 from grpe_dgl.nn import GRPE
 from grpe_dgl.transforms import AddVirtualNode, ToPairGraph
 from tests import trained

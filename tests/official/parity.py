@@ -6,7 +6,7 @@ import dgl
 import pytest
 import torch
 
-from grpe_dgl.data.molecule_columns import bond_types
+from grpe_dgl.data.molecules.columns import bond_types
 from grpe_dgl.transforms import AddVirtualNode, ToPairGraph
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "parity"

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from grpe_dgl.ops import relative_attention
-from grpe_dgl.pairs import complete_pairs
+from grpe_dgl.transforms.pair_structure import complete_pairs
 
 
 class Inputs(NamedTuple):

@@ -4,7 +4,7 @@ from torch import nn
 
 from grpe_dgl.nn import GRPELayer, RelationEncodings
 from grpe_dgl.ops import DensePairs, relative_attention
-from grpe_dgl.pairs import complete_pairs
+from grpe_dgl.transforms.pair_structure import complete_pairs
 from tests.ops.attention_inputs import output_and_gradients, random_inputs, relative_error
 
 

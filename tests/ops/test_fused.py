@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from grpe_dgl import compilation, parallel
+from grpe_dgl.kernels import decorator, openmp
 from grpe_dgl.ops import relative_attention
 from grpe_dgl.ops.fused.exponential import exp
 from grpe_dgl.ops.fused.lanes import LANES, load, store
 from grpe_dgl.ops.fused.plan import ROW_COST, plan_of
-from grpe_dgl.pairs import complete_pairs
+from grpe_dgl.transforms.pair_structure import complete_pairs
 from tests.ops.attention_inputs import output_and_gradients, random_inputs, relative_error
 
 
@@ -88,7 +88,7 @@ def test_runs_are_bit_identical_on_torchs_threads_and_on_pythons(monkeypatch):
     inputs = random_inputs([2, 150, 3, 40, 1, 77], 9, 4, 5)
     first = output_and_gradients(inputs, "fused")
     second = output_and_gradients(inputs, "fused")
-    monkeypatch.setattr(parallel, "_torch_runtime", lambda: parallel.Runtime(0, 0, 0))
+    monkeypatch.setattr(openmp, "_torch_runtime", lambda: openmp.Runtime(0, 0, 0))
     third = output_and_gradients(inputs, "fused")
     for a, b, c in zip(first, second, third, strict=True):
         assert torch.equal(a, b)
@@ -196,5 +196,5 @@ def test_works_where_no_cache_can_be_written(monkeypatch):
             raise RuntimeError("cannot cache function: no locator available")
         return njit(**options)
 
-    monkeypatch.setattr(compilation.numba, "njit", no_cache)
-    assert compilation.compiled()(lambda x: x + 1)(2) == 3
+    monkeypatch.setattr(decorator.numba, "njit", no_cache)
+    assert decorator.compiled()(lambda x: x + 1)(2) == 3

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grpe_dgl.data.source import Task
+from grpe_dgl.data.sources.source import Task
 from grpe_dgl.errors import InputError
 from grpe_dgl.nn import GRPE
 from grpe_dgl.ops.relative_attention import KEY_TERMS

@@ -5,9 +5,9 @@ import pytest
 import torch
 import yaml
 
-from grpe_dgl.data.source import Task
+from grpe_dgl.checkpoint.build import build_model
+from grpe_dgl.data.sources.source import Task
 from grpe_dgl.recipe import Recipe, load_recipe, recipe_text, shipped_recipes
-from grpe_dgl.recipe.build import build_model
 from grpe_dgl.recipe.parameters import DATASETS, count_for_dataset, count_parameters
 from grpe_dgl.training.losses import LOSSES
 from grpe_dgl.training.metrics import METRICS

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import grpe_dgl.data
-from grpe_dgl.training.checkpoint import load_checkpoint
+from grpe_dgl.checkpoint.file import load_checkpoint
 from grpe_dgl.training.run import run
 from tests.training.tiny import recipe, write_dataset
 

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from grpe_dgl.errors import InputError
-from grpe_dgl.recipe.schema import LOSSES_OF_KIND
+from grpe_dgl.recipe.training import LOSSES_OF_KIND
 from grpe_dgl.training.losses import LOSSES, LossTerms, bce, cross_entropy, l1, mse, weighted_cross_entropy
 
 NAN = math.nan

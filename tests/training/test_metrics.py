@@ -11,9 +11,9 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from grpe_dgl.data.ogb_import import import_ogb
 from grpe_dgl.errors import InputError
-from grpe_dgl.recipe.schema import METRICS_OF_KIND
+from grpe_dgl.io.ogb_import import import_ogb
+from grpe_dgl.recipe.training import METRICS_OF_KIND
 from grpe_dgl.training.metrics import METRICS, OGB_DATASETS, is_defined
 
 NAN = math.nan

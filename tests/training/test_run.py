@@ -6,12 +6,12 @@ import pytest
 import torch
 
 import grpe_dgl.data
+from grpe_dgl.checkpoint.file import load_checkpoint
 from grpe_dgl.errors import InputError
-from grpe_dgl.training.checkpoint import load_checkpoint
 from grpe_dgl.training.evaluation import predict_split
-from grpe_dgl.training.interruption import Stopped, StopRequest
 from grpe_dgl.training.loop import DivergedError
-from grpe_dgl.training.run import Watch, run
+from grpe_dgl.training.run import Callbacks, run
+from grpe_dgl.training.stop_request import Stopped, StopRequest
 from tests.training.tiny import recipe, write_dataset
 
 
@@ -146,7 +146,7 @@ def test_a_loss_that_is_not_a_number_stops_and_keeps_the_last_checkpoint(regress
         return {}
 
     with pytest.raises(DivergedError, match=r"the loss is nan at update 7; .* dataset indices \[(\d+, ){3}\d+\]"):
-        run(recipe(), regression, tmp_path, start=start, watch=Watch(step=poison))
+        run(recipe(), regression, tmp_path, start=start, callbacks=Callbacks(step=poison))
     saved = load_checkpoint(tmp_path / "last.ckpt")
     assert saved.training["update"] == 5
     assert all(torch.isfinite(tensor).all() for tensor in saved.weights.values())
@@ -161,10 +161,16 @@ def test_bf16_trains(data, tmp_path):
 def test_every_backend_gives_the_same_losses(regression, tmp_path, backend):
     quiet = recipe(model__dropout=0.0, model__attention_dropout=0.0, model__input_noise=0.0)
     losses = []
-    run(quiet, regression, tmp_path, backend=backend, watch=Watch(step=lambda u, n, loss, rate: losses.append(loss)))
+    run(
+        quiet,
+        regression,
+        tmp_path,
+        backend=backend,
+        callbacks=Callbacks(step=lambda u, n, loss, rate: losses.append(loss)),
+    )
     reference = []
-    watch = Watch(step=lambda u, n, loss, rate: reference.append(loss))
-    run(quiet, regression, tmp_path / "auto", watch=watch)
+    callbacks = Callbacks(step=lambda u, n, loss, rate: reference.append(loss))
+    run(quiet, regression, tmp_path / "auto", callbacks=callbacks)
     assert losses == pytest.approx(reference, rel=1e-3)
 
 
@@ -176,6 +182,6 @@ def test_overfits_a_tiny_set(tmp_path):
                model__input_noise=0.0, model__hidden_size=32),
         data,
         tmp_path / "run",
-        watch=Watch(epoch=lambda row, is_best: losses.append(row["train_loss"])),
+        callbacks=Callbacks(epoch=lambda row, is_best: losses.append(row["train_loss"])),
     )  # fmt: skip
     assert losses[0] > 0.8 and losses[-1] < 0.1

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 import grpe_dgl.data
-from grpe_dgl.data.source import Task
+from grpe_dgl.data.sources.source import Task
 from grpe_dgl.recipe import Recipe
 
 TASKS = {

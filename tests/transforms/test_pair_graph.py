@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from grpe_dgl.errors import InputError
 from grpe_dgl.transforms import AddVirtualNode, ToPairGraph
 from tests.random_graphs import every_relation, graphs, make_graph
-from tests.test_distances import expected
+from tests.transforms.test_shortest_paths import expected
 from tests.transforms.test_virtual_node import assert_same_graph
 
 

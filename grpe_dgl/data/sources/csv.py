@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from grpe_dgl.data import splits
-from grpe_dgl.data.graphs import Graphs
-from grpe_dgl.data.molecule_columns import ATOM_COLUMNS, NUM_BOND_TYPES
-from grpe_dgl.data.molecules import MAX_NODES, canonical_key, graphs_of_smiles, with_lines
-from grpe_dgl.data.source import Job, Source
-from grpe_dgl.data.table import Table
-from grpe_dgl.data.targets import TargetScan, labels_of
+from grpe_dgl.data.molecules.columns import ATOM_COLUMNS, NUM_BOND_TYPES
+from grpe_dgl.data.molecules.smiles import MAX_NODES, canonical_key, graphs_of_smiles, with_lines
+from grpe_dgl.data.sources.raw_graphs import Graphs
+from grpe_dgl.data.sources.source import Job, Source
+from grpe_dgl.data.tables.table import Table
+from grpe_dgl.data.tables.targets import TargetScan, labels_of
 from grpe_dgl.errors import InputError
 
 RUN = 2000  # molecules converted at a time

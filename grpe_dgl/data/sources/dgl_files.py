@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from grpe_dgl.data.download import extract_zip, fetch
-from grpe_dgl.data.graphs import Graphs
-from grpe_dgl.data.source import Job
+from grpe_dgl.data.sources.raw_graphs import Graphs
+from grpe_dgl.data.sources.source import Job
 from grpe_dgl.errors import InputError
+from grpe_dgl.io.download import extract_zip, fetch
 
 RUN = 500  # graphs read at a time
 SPLITS = ("train", "valid", "test")
@@ -36,7 +36,7 @@ def files_of(
     raw_dir
         What DGL calls ``raw_dir``.
     progress
-        Handed to `grpe_dgl.data.download.fetch`.
+        Handed to `grpe_dgl.io.download.fetch`.
     """
     folder = raw_dir / f"{name}_{hashlib.sha1(url.encode(), usedforsecurity=False).hexdigest()[:8]}"
     files = {split: folder / pattern.format(split) for split in SPLITS}

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from grpe_dgl.data.download import fetch_folder
-from grpe_dgl.data.graphs import Graphs, Skipped
-from grpe_dgl.data.integer_text import LineReader, parse_integers
-from grpe_dgl.data.molecule_columns import ATOM_COLUMNS, BOND_COLUMNS, NUM_BOND_TYPES, bond_types
-from grpe_dgl.data.ogb_import import import_ogb
-from grpe_dgl.data.source import Job, Source, Task
+from grpe_dgl.data.molecules.columns import ATOM_COLUMNS, BOND_COLUMNS, NUM_BOND_TYPES, bond_types
+from grpe_dgl.data.sources.integer_text import LineReader, parse_integers
+from grpe_dgl.data.sources.raw_graphs import Graphs, Skipped
+from grpe_dgl.data.sources.source import Job, Source, Task
 from grpe_dgl.data.splits import NAMES, index_split
 from grpe_dgl.errors import InputError
+from grpe_dgl.io.download import fetch_folder
+from grpe_dgl.io.ogb_import import import_ogb
 
 RUN = 2000  # graphs read at a time
 _KINDS = {"binary classification": "binary", "regression": "regression"}
@@ -47,7 +47,7 @@ def ogb(name: str, raw_dir: Path, *, progress: Callable[[int, int | None], objec
     raw_dir
         The folder that holds OGB's folder, such as ``ogbg_molhiv``; it is downloaded to there if it is not there.
     progress
-        Handed to `grpe_dgl.data.download.fetch`.
+        Handed to `grpe_dgl.io.download.fetch`.
     """
     name = full_name(name)
     table = molecule_datasets()

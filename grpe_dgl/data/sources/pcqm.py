@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from grpe_dgl.data.download import fetch_folder
-from grpe_dgl.data.molecule_columns import ATOM_COLUMNS, NUM_BOND_TYPES
-from grpe_dgl.data.molecules import graphs_of_smiles
-from grpe_dgl.data.source import Job, Source, Task
+from grpe_dgl.data.molecules.columns import ATOM_COLUMNS, NUM_BOND_TYPES
+from grpe_dgl.data.molecules.smiles import graphs_of_smiles
+from grpe_dgl.data.sources.source import Job, Source, Task
 from grpe_dgl.data.splits import index_split
 from grpe_dgl.errors import InputError
+from grpe_dgl.io.download import fetch_folder
 
 RUN = 2000  # molecules converted at a time
 _ADDRESS = "https://dgl-data.s3-accelerate.amazonaws.com/dataset/OGB-LSC/{}.zip"  # what ogb 1.3.6 downloads from
@@ -49,7 +49,7 @@ def pcqm(name: str, raw_dir: Path, *, progress: Callable[[int, int | None], obje
         The folder that holds OGB-LSC's folder, ``pcqm4m_kddcup2021`` or ``pcqm4m-v2``; it is downloaded to there if it
         is not there.
     progress
-        Handed to `grpe_dgl.data.download.fetch`.
+        Handed to `grpe_dgl.io.download.fetch`.
     """
     if name not in VERSIONS:
         raise InputError(f"there is no PCQM dataset {name!r}; accepted: {', '.join(VERSIONS)}")

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from grpe_dgl.data.graphs import Graphs
-from grpe_dgl.data.source import Job, Source, Task
 from grpe_dgl.data.sources import sbm_generate
 from grpe_dgl.data.sources.dgl_files import SPLITS, consecutive, files_of, read_graphs, runs
+from grpe_dgl.data.sources.raw_graphs import Graphs
+from grpe_dgl.data.sources.source import Job, Source, Task
 from grpe_dgl.errors import InputError
 
 PUBLISHED_COUNTS = {"pattern": (10000, 2000, 2000), "cluster": (10000, 1000, 1000)}

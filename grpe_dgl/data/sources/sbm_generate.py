@@ -10,7 +10,7 @@ import functools
 import numpy as np
 import numpy.typing as npt
 
-from grpe_dgl.data.graphs import Graphs
+from grpe_dgl.data.sources.raw_graphs import Graphs
 
 SIZES = (5, 35)  # nodes of a community or pattern: 5..34
 NUM_PATTERNS = 100

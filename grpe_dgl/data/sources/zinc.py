@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from grpe_dgl.data.graphs import Graphs
-from grpe_dgl.data.source import Source, Task
 from grpe_dgl.data.sources.dgl_files import consecutive, files_of, read_graphs, runs
+from grpe_dgl.data.sources.raw_graphs import Graphs
+from grpe_dgl.data.sources.source import Source, Task
 
 URL = "https://data.dgl.ai/dataset/ZINC12k.zip"
 

@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from grpe_dgl.compilation import compiled
+from grpe_dgl.kernels.decorator import compiled
+from grpe_dgl.kernels.openmp import fork
+from grpe_dgl.ops.fused.dropout_mask import keep_rows
 from grpe_dgl.ops.fused.exponential import exp
-from grpe_dgl.ops.fused.lanes import LANES, add, fma, load, mul, number_at, splat, stay_apart, store, sub
+from grpe_dgl.ops.fused.lanes import LANES, add, fma, load, mul, noinline, number_at, splat, store, sub
 from grpe_dgl.ops.fused.layout import add_to_rows, clear, even, gather, scatter, table_in_lanes, take_rows
 from grpe_dgl.ops.fused.products import KEYS, QUERIES, ROWS, dot_rows, mix_rows, spread_rows
-from grpe_dgl.ops.fused.random_keep import keep_rows
-from grpe_dgl.parallel import fork
 
 
 @compiled()
 def backward_kernel(runtime, first, last, plan, sizes, inputs, tables, scale, dropout, seed, kept, grads, grad_tables):  # type: ignore[no-untyped-def]
-    """Do shares first..last-1; see `grpe_dgl.parallel.run`, and `grpe_dgl.ops.fused.operation` for the arguments."""
+    """Do shares first..last-1; see `kernels.openmp.run`, and `ops.fused.operation` for the arguments."""
     arguments = (plan, sizes, inputs, tables, scale, dropout, seed, kept, grads, grad_tables)
     if fork(_backward_share, runtime, first, last, arguments) > 0:
         raise MemoryError("no memory for the attention kernel")
@@ -188,7 +188,7 @@ def _backward_share(thread, arguments):  # type: ignore[no-untyped-def]
 @compiled(inner=True)
 def _prepare(count, rows, width, first, groups, group, statistics, outputs, grad_outputs, softmax):  # type: ignore[no-untyped-def]
     """Set each query's maximum, one over the sum, and grad_z . z; a row past the last query gets weights of 0."""
-    stay_apart()
+    noinline()
     zero = splat(outputs.dtype.type(0))
     for i in range(rows):
         store(softmax, 3 * i, splat(outputs.dtype.type(1e30)))
@@ -207,7 +207,7 @@ def _prepare(count, rows, width, first, groups, group, statistics, outputs, grad
 @compiled(inner=True)
 def _weigh(where, first_pair, relation, lookups, neighbour, stays, softmax, blocks, sums):  # type: ignore[no-untyped-def]
     """Turn four rows of q . k and grad_z . v into the gradients of scores, and the weights after dropout."""
-    stay_apart()
+    noinline()
     n, query, left, tile, i, num_used = where
     query_lookup, key_lookup, value_lookup = lookups
     mass, grad_query_lookup, grad_key_lookup = sums

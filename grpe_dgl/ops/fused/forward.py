@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from grpe_dgl.compilation import compiled
+from grpe_dgl.kernels.decorator import compiled
+from grpe_dgl.kernels.openmp import fork
+from grpe_dgl.ops.fused.dropout_mask import keep_rows
 from grpe_dgl.ops.fused.exponential import exp
-from grpe_dgl.ops.fused.lanes import LANES, add, div, load, maximum, mul, number_at, splat, stay_apart, store, sub
+from grpe_dgl.ops.fused.lanes import LANES, add, div, load, maximum, mul, noinline, number_at, splat, store, sub
 from grpe_dgl.ops.fused.layout import clear, even, gather, scatter, table_in_lanes, take_rows
 from grpe_dgl.ops.fused.products import KEYS, QUERIES, ROWS, dot_rows, mix_rows
-from grpe_dgl.ops.fused.random_keep import keep_rows
-from grpe_dgl.parallel import fork
 
 
 @compiled()
 def forward_kernel(runtime, first, last, plan, sizes, inputs, tables, scale, dropout, seed, z, statistics):  # type: ignore[no-untyped-def]
-    """Do shares first..last-1; see `grpe_dgl.parallel.run`, and `grpe_dgl.ops.fused.operation` for the arguments."""
+    """Do shares first..last-1; see `kernels.openmp.run`, and `ops.fused.operation` for the arguments."""
     arguments = (plan, sizes, inputs, tables, scale, dropout, seed, z, statistics)
     if fork(_forward_share, runtime, first, last, arguments) > 0:
         raise MemoryError("no memory for the attention kernel")
@@ -129,7 +129,7 @@ def _forward_share(thread, arguments):  # type: ignore[no-untyped-def]
 @compiled(inner=True)
 def _weigh(where, first_pair, relation, query_lookup, key_lookup, stays, scores, mass, sums, softmax):  # type: ignore[no-untyped-def]
     """Turn four rows of q . k into weights, relative to the largest score so far, and add up their sums and mass."""
-    stay_apart()
+    noinline()
     n, query, left, tile, i, num_used, width = where
     # A row past the last query repeats it, for the sake of its relations; nothing reads the result.
     r0 = first_pair + query * n + left
@@ -202,7 +202,7 @@ def _weigh(where, first_pair, relation, query_lookup, key_lookup, stays, scores,
 @compiled(inner=True)
 def _rescale(i, factor, width, num_used, softmax, sums, mass):  # type: ignore[no-untyped-def]
     """Make what query i has summed up relative to its new maximum."""
-    stay_apart()
+    noinline()
     store(softmax, 2 * i + 1, mul(load(softmax, 2 * i + 1), factor))
     for d in range(i * width, (i + 1) * width):
         store(sums, d, mul(load(sums, d), factor))
@@ -213,7 +213,7 @@ def _rescale(i, factor, width, num_used, softmax, sums, mass):  # type: ignore[n
 @compiled(inner=True)
 def _finish(count, width, first, groups, group, softmax, sums, statistics):  # type: ignore[no-untyped-def]
     """Divide by the softmax's sum, and keep its maximum and one over its sum for the backward pass."""
-    stay_apart()
+    noinline()
     one = splat(sums.dtype.type(1))
     for i in range(count):
         share = div(one, load(softmax, 2 * i + 1))

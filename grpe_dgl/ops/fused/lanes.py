@@ -124,7 +124,7 @@ def fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
 
 
 @intrinsic
-def stay_apart(typing: Any) -> Any:
+def noinline(typing: Any) -> Any:
     """Keep the function this is called in a function: inlined at each call, the products take minutes to compile."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -6,8 +6,8 @@ and an odd head size's extra column are zeros.
 
 import numpy as np
 
-from grpe_dgl.compilation import compiled
-from grpe_dgl.ops.fused.lanes import LANES, add, load, splat, stay_apart, store
+from grpe_dgl.kernels.decorator import compiled
+from grpe_dgl.ops.fused.lanes import LANES, add, load, noinline, splat, store
 from grpe_dgl.ops.fused.transposition import copy_transposed
 
 
@@ -31,7 +31,7 @@ def gather(source, strides, first, rows, shape, group, factor, rows_out, out):  
 
     `source` is flat, node i and head h starting at i * strides[0] + h * strides[1]; `shape` is (H, D).
     """
-    stay_apart()
+    noinline()
     num_heads, head_size = shape
     width = even(head_size)
     lanes = min(LANES, num_heads - group * LANES)
@@ -54,7 +54,7 @@ def gather(source, strides, first, rows, shape, group, factor, rows_out, out):  
 @compiled(inner=True)
 def scatter(rows_in, rows, shape, group, first, factor, out):  # type: ignore[no-untyped-def]
     """Copy `rows` rows of a group, times `factor`, to nodes first, first + 1, ... of the flat, contiguous `out`."""
-    stay_apart()
+    noinline()
     num_heads, head_size = shape
     width = even(head_size)
     lanes = min(LANES, num_heads - group * LANES)
@@ -74,7 +74,7 @@ def scatter(rows_in, rows, shape, group, first, factor, out):  # type: ignore[no
 @compiled(inner=True)
 def table_in_lanes(table, num_relations, shape):  # type: ignore[no-untyped-def]
     """Return a flat (R, H, D) table as (groups, R, width) vectors, one group after the other; empty if it is."""
-    stay_apart()
+    noinline()
     num_heads, head_size = shape
     size = num_relations * even(head_size) * LANES
     groups = (num_heads + LANES - 1) // LANES
@@ -90,7 +90,7 @@ def table_in_lanes(table, num_relations, shape):  # type: ignore[no-untyped-def]
 @compiled(inner=True)
 def take_rows(table, first_row, used, width, out):  # type: ignore[no-untyped-def]
     """Copy the rows `used` of a group, whose first is `first_row`, to `out`; a zero row makes an odd count even."""
-    stay_apart()
+    noinline()
     for index in range(len(used)):
         at, start = index * width, (first_row + used[index]) * width
         for d in range(width):
@@ -101,7 +101,7 @@ def take_rows(table, first_row, used, width, out):  # type: ignore[no-untyped-de
 @compiled(inner=True)
 def add_to_rows(rows_in, used, width, first_row, table):  # type: ignore[no-untyped-def]
     """Add what `take_rows` would have taken back to where it came from."""
-    stay_apart()
+    noinline()
     for index in range(len(used)):
         at, start = index * width, (first_row + used[index]) * width
         for d in range(width):

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from grpe_dgl.kernels.openmp import run
 from grpe_dgl.ops.fused.backward import backward_kernel
 from grpe_dgl.ops.fused.forward import forward_kernel
 from grpe_dgl.ops.fused.lanes import LANES
 from grpe_dgl.ops.fused.plan import Plan, plan_of
-from grpe_dgl.parallel import run
 
 Array = npt.NDArray[Any]
 WORK_PER_THREAD = 2048  # pairs, of eight heads: less than that takes no longer than waking a thread

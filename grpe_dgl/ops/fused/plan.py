@@ -6,8 +6,8 @@ import dgl
 import numpy as np
 import numpy.typing as npt
 
-from grpe_dgl.compilation import compiled
 from grpe_dgl.errors import InputError
+from grpe_dgl.kernels.decorator import compiled
 from grpe_dgl.ops.fused.products import ROWS
 from grpe_dgl.ops.per_graph import PerGraph
 

@@ -5,8 +5,8 @@ columns are summed up in eight registers, so that a value read from memory is us
 is the block of four rows, B the other side; widths and the other side's rows come in twos, which callers pad to.
 """
 
-from grpe_dgl.compilation import compiled
-from grpe_dgl.ops.fused.lanes import fma, load, splat, stay_apart, store
+from grpe_dgl.kernels.decorator import compiled
+from grpe_dgl.ops.fused.lanes import fma, load, noinline, splat, store
 
 ROWS = 4  # queries in one block
 # Queries and keys worked on together, so that what one block of rows reads is still in the cache for the next.
@@ -20,7 +20,7 @@ def dot_rows(a, first_a, b, first_b, rows_b, width, c, first_c, columns_c):  # t
 
     Row 0 of each matrix begins at vector `first_*` of its array; A and B are `width` wide.
     """
-    stay_apart()
+    noinline()
     zero = splat(a.dtype.type(0))
     for j in range(0, rows_b, 2):
         c00 = c01 = c10 = c11 = c20 = c21 = c30 = c31 = zero
@@ -51,7 +51,7 @@ def dot_rows(a, first_a, b, first_b, rows_b, width, c, first_c, columns_c):  # t
 @compiled(inner=True)
 def mix_rows(a, first_a, columns_a, b, first_b, rows_b, width, c, first_c):  # type: ignore[no-untyped-def]
     """Add to C[row, d] the sum_j A[row, j] B[j, d]: four rows; A's rows are `columns_a` apart, B and C `width` wide."""
-    stay_apart()
+    noinline()
     for d in range(0, width, 2):
         at = first_c + d
         c00, c01 = load(c, at), load(c, at + 1)
@@ -84,7 +84,7 @@ def mix_rows(a, first_a, columns_a, b, first_b, rows_b, width, c, first_c):  # t
 @compiled(inner=True)
 def spread_rows(a, first_a, columns_a, b, first_b, width, c, first_c, rows_c):  # type: ignore[no-untyped-def]
     """Add to C[j, d] the sum over four rows of A[row, j] B[row, d], for `rows_c` rows of C; B and C have `width`."""
-    stay_apart()
+    noinline()
     for j in range(0, rows_c, 2):
         at_a = first_a + j
         a00, a01 = load(a, at_a), load(a, at_a + 1)

@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from grpe_dgl.compilation import compiled
+from grpe_dgl.kernels.decorator import compiled
+from grpe_dgl.kernels.openmp import fork, run
+from grpe_dgl.ops.fused.dropout_mask import keep, row_key
 from grpe_dgl.ops.fused.lanes import LANES, add, load, mul, store
-from grpe_dgl.ops.fused.random_keep import keep, row_key
-from grpe_dgl.parallel import fork, run
 
 BLOCK = 512  # vectors that share a key; also the least that wakes another thread
 

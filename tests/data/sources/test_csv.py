@@ -3,10 +3,10 @@ import gzip
 import numpy as np
 import pytest
 
-from grpe_dgl.data.preprocess import preprocess
 from grpe_dgl.data.sources.csv import CSVRequest, csv_source
-from grpe_dgl.data.store import Store
-from grpe_dgl.data.table import Table
+from grpe_dgl.data.store.preprocess import preprocess
+from grpe_dgl.data.store.store import Store
+from grpe_dgl.data.tables.table import Table
 from grpe_dgl.errors import InputError
 
 
@@ -199,9 +199,9 @@ def test_a_split_without_training_graphs(tmp_path):
 
 
 @pytest.mark.slow
-def test_stored_in_two_processes_as_in_one(shared, tmp_path):
+def test_stored_in_two_processes_as_in_one(shared_raw, tmp_path):
     for workers in (1, 2):
-        request = CSVRequest(file=shared.parent / "csv" / "lipo.csv", targets=("lipo",), split="scaffold")
+        request = CSVRequest(file=shared_raw.parent / "csv" / "lipo.csv", targets=("lipo",), split="scaffold")
         manifest = preprocess(csv_source(request)[0], tmp_path / str(workers), workers=workers)
     first, second = (Store(tmp_path / str(workers)).manifest for workers in (1, 2))
     assert first.arrays == second.arrays and manifest.num_graphs == 4200

@@ -4,11 +4,11 @@ import shutil
 import numpy as np
 import pytest
 
-from grpe_dgl.data import ogb_import  # noqa: F401 (before ogb, which would ask the network)
+import grpe_dgl.io.ogb_import  # noqa: F401 (before ogb, which would ask the network)
 from grpe_dgl.data.dataset import load
-from grpe_dgl.data.molecule_columns import bond_columns
-from grpe_dgl.data.preprocess import preprocess
+from grpe_dgl.data.molecules.columns import bond_columns
 from grpe_dgl.data.sources import ogb
+from grpe_dgl.data.store.preprocess import preprocess
 from grpe_dgl.errors import InputError
 
 
@@ -24,12 +24,12 @@ def test_ogbs_table():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 @pytest.mark.parametrize("workers", [1, 2])
-def test_molesol_equals_ogbs_own_dataset(shared, tmp_path, workers, capsys):
+def test_molesol_equals_ogbs_own_dataset(shared_raw, tmp_path, workers, capsys):
     from ogb.graphproppred import DglGraphPropPredDataset
 
-    shutil.copytree(shared / "ogb" / "ogbg_molesol", tmp_path / "ogb" / "ogbg_molesol")
+    shutil.copytree(shared_raw / "ogb" / "ogbg_molesol", tmp_path / "ogb" / "ogbg_molesol")
     theirs = DglGraphPropPredDataset("ogbg-molesol", root=str(tmp_path / "ogb"))
-    manifest = preprocess(ogb.ogb("molesol", shared / "ogb"), tmp_path / "out", workers=workers)
+    manifest = preprocess(ogb.ogb("molesol", shared_raw / "ogb"), tmp_path / "out", workers=workers)
     assert (manifest.name, manifest.task.kind, manifest.task.metric) == ("ogbg-molesol", "regression", "rmse")
     assert manifest.task.targets == ("measured log solubility in mols per litre",) and manifest.task.standardise
     ours = load(tmp_path / "out")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from grpe_dgl.data import ogb_import  # noqa: F401 (before ogb, which would ask the network)
-from grpe_dgl.data.molecule_columns import bond_columns
+import grpe_dgl.io.ogb_import  # noqa: F401 (before ogb, which would ask the network)
+from grpe_dgl.data.molecules.columns import bond_columns
 from grpe_dgl.data.sources.pcqm import pcqm
 from grpe_dgl.errors import InputError
 
@@ -20,10 +20,10 @@ from grpe_dgl.errors import InputError
         ("pcqm4mv2", "pcqm4m-v2", ["train", "valid", "test-dev", "test-challenge"]),
     ],
 )
-def test_graphs_labels_and_splits(shared, name, folder, splits):
+def test_graphs_labels_and_splits(shared_raw, name, folder, splits):
     from ogb.utils import smiles2graph
 
-    source = pcqm(name, shared / "ogb")
+    source = pcqm(name, shared_raw / "ogb")
     run, *others = [job() for job in source.jobs]
     assert not others and not run.skipped and source.num_rows == len(run.num_nodes) == 1999
     found = source.splits(np.arange(1999))
@@ -32,7 +32,7 @@ def test_graphs_labels_and_splits(shared, name, folder, splits):
     for split, index in found.items():
         assert np.isnan(run.label[index]).all() == split.startswith("test")
         assert np.isnan(run.label[index]).any() == split.startswith("test")
-    with gzip.open(shared / "ogb" / folder / "raw" / "data.csv.gz", "rt") as file:
+    with gzip.open(shared_raw / "ogb" / folder / "raw" / "data.csv.gz", "rt") as file:
         smiles = [line.split(",")[1] for line in file][1:]
     first = smiles2graph(smiles[0])
     n, m = first["num_nodes"], first["edge_index"].shape[1]
@@ -42,8 +42,8 @@ def test_graphs_labels_and_splits(shared, name, folder, splits):
 
 
 @pytest.fixture
-def copy(shared, tmp_path):
-    shutil.copytree(shared / "ogb" / "pcqm4m-v2", tmp_path / "pcqm4m-v2", copy_function=shutil.copyfile)
+def copy(shared_raw, tmp_path):
+    shutil.copytree(shared_raw / "ogb" / "pcqm4m-v2", tmp_path / "pcqm4m-v2", copy_function=shutil.copyfile)
     (tmp_path / "pcqm4m-v2").chmod(0o755)
     return tmp_path
 

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 import grpe_dgl.data
-from grpe_dgl.data.preprocess import preprocess
 from grpe_dgl.data.sources import sbm
 from grpe_dgl.data.sources.sbm_generate import make_run
+from grpe_dgl.data.store.preprocess import preprocess
 from grpe_dgl.errors import InputError
 
 

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 import grpe_dgl.data
-from grpe_dgl.data.preprocess import preprocess
 from grpe_dgl.data.sources.dgl_files import count_graphs
 from grpe_dgl.data.sources.zinc import zinc
+from grpe_dgl.data.store.preprocess import preprocess
 from grpe_dgl.errors import InputError
 
 FOLDER = "zinc_8af4f93b"  # where dgl.data.ZINCDataset keeps its files
@@ -59,11 +59,11 @@ def test_a_file_cut_short(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_real_thing(shared, tmp_path):
-    preprocess(zinc(shared / "dgl"), tmp_path / "zinc")
+def test_the_real_thing(shared_raw, tmp_path):
+    preprocess(zinc(shared_raw / "dgl"), tmp_path / "zinc")
     data = grpe_dgl.data.load(tmp_path / "zinc")
     assert {name: len(split) for name, split in data.splits.items()} == {"train": 10000, "valid": 1000, "test": 1000}
-    reference = dgl.data.ZINCDataset("valid", raw_dir=str(shared / "dgl"))
+    reference = dgl.data.ZINCDataset("valid", raw_dir=str(shared_raw / "dgl"))
     for i in range(0, 1000, 97):
         (graph, label), (expected, expected_label) = data.valid[i], reference[i]
         assert torch.equal(torch.stack(graph.edges()), torch.stack(expected.edges()))

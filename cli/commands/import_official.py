@@ -1,0 +1,34 @@
+"""``grpe import``: make a checkpoint of the authors' weights."""
+
+from pathlib import Path
+
+import click
+
+from ..support.options import InputFile
+from ..support.output_file import check_output
+
+
+@click.command("import")
+@click.argument("file", type=InputFile(), metavar="FILE")
+@click.option("--heads", required=True, type=click.IntRange(min=1), help="Attention heads; the file does not say.")
+@click.option("--dataset", required=True, help="What the model was trained on: a name that `grpe datasets` lists.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="The checkpoint to write.")
+@click.option("--force", is_flag=True, help="Overwrite --out.")
+def import_command(file: Path, heads: int, dataset: str, out: Path, force: bool) -> None:
+    """Make a checkpoint of FILE, weights of GRPE's authors."""
+    from grpe_dgl.official.checkpoint import import_file
+
+    check_output(out, force=force)
+    checkpoint, imported = import_file(file, num_heads=heads, dataset=dataset)
+    checkpoint.save(out)
+    model = checkpoint.recipe.model
+    parameters = sum(parameter.numel() for parameter in imported.model.parameters())
+    click.echo(
+        f"{model.layers} layers of {model.hidden_size}, {model.num_heads} heads, max_distance {model.max_distance}, "
+        f"key_term {model.key_term}: {parameters:,} parameters"
+    )
+    if imported.zero_started:
+        click.echo(f"started at zero, as the file has no row for them ({len(imported.zero_started)}):")
+        for what in imported.zero_started:
+            click.echo(f"  {what}")
+    click.echo(f"written: {out}")

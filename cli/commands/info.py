@@ -1,0 +1,80 @@
+"""``grpe info``: what a dataset or a checkpoint says of itself, and whether a dataset is whole."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from grpe_dgl.errors import InputError
+
+from ..support.describe_checkpoint import describe_checkpoint
+from ..support.options import require_file
+
+if TYPE_CHECKING:
+    from grpe_dgl.data.store.store import Store
+
+
+@click.command("info")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--verify", is_flag=True, help="Read everything and compare it with the hashes of the manifest.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def info_command(path: Path, verify: bool, as_json: bool) -> None:
+    """Describe PATH: a dataset's folder, or a checkpoint."""
+    if path.is_file():
+        if verify:
+            raise click.UsageError("--verify goes with a dataset's folder")
+        describe_checkpoint(path, as_json=as_json)
+        return
+    if not path.exists():
+        raise InputError(f"{path}: there is no such dataset or checkpoint")
+    if (path / "best.ckpt").exists():
+        require_file(path)  # which says what is meant
+    from grpe_dgl.data.store.store import Store
+
+    store = Store(path)
+    if verify:
+        store.verify()
+    if as_json:
+        content = json.loads(store.manifest.to_json())
+        click.echo(json.dumps({**content, "num_bytes": store.num_bytes, "verified": verify}, indent=2))
+        return
+    for key, value in _lines(store).items():
+        click.echo(f"{key:13} {value}")
+    if verify:
+        click.echo(f"{'verified':13} every array has the hash it was written with")
+
+
+def _lines(store: "Store") -> dict[str, str]:
+    manifest = store.manifest
+    task = manifest.task
+    names = ", ".join(task.targets[:5]) + (f", ... ({len(task.targets)} in all)" if len(task.targets) > 5 else "")
+    classes = f", {len(task.classes)} classes" if task.kind == "multiclass" else ""
+    columns = (
+        f"{manifest.node_features} numbers"
+        if manifest.node_vocabulary is None
+        else f"{len(manifest.node_vocabulary)} column{'s' * (len(manifest.node_vocabulary) > 1)} of "
+        f"{', '.join(map(str, manifest.node_vocabulary))} values"
+    )
+    graphs = manifest.num_graphs
+    lines = {
+        "dataset": f"{manifest.name} ({manifest.origin})",
+        "task": f"{task.kind} per {task.level}{classes}: {names}",
+        "metric": task.metric,
+        "graphs": f"{graphs:,}, {'un' if manifest.undirected else ''}directed, with {manifest.num_nodes / graphs:.1f} "
+        f"nodes and {manifest.num_edges / graphs:.1f} edges on average, at most {manifest.max_nodes} nodes",
+        "splits": ", ".join(f"{name} {count:,}" for name, count in manifest.splits.items()),
+        "node features": f"{columns}, vocabulary {manifest.vocabulary}",
+        "edge types": str(manifest.num_edge_types),
+    }
+    if manifest.target_mean is not None and manifest.target_deviation is not None and len(manifest.target_mean) == 1:
+        lines["target"] = (
+            f"mean {manifest.target_mean[0]:.6g}, deviation {manifest.target_deviation[0]:.6g} on the training split"
+        )
+    if manifest.settings:
+        lines["settings"] = ", ".join(f"{key} {value}" for key, value in manifest.settings.items())
+    if manifest.num_skipped:
+        lines["skipped"] = f"{manifest.num_skipped:,} of {manifest.num_rows:,} rows, listed in skipped.csv"
+    lines["size"] = f"{store.num_bytes / 1e6:,.1f} MB"
+    lines["written by"] = f"grpe-dgl {manifest.library_version}"
+    return lines

@@ -1,0 +1,190 @@
+"""``grpe preprocess``: make a dataset. One sub-command per dataset of `grpe_dgl.data.catalogue`."""
+
+import shlex
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from grpe_dgl.data.tables.table import is_table
+
+from ..support.options import data_option
+from ..support.progress import download_progress, progress
+
+if TYPE_CHECKING:
+    from grpe_dgl.data.catalogue import Entry, Request
+    from grpe_dgl.data.sources.source import Source
+    from grpe_dgl.data.store.manifest import Manifest
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Datasets(click.Group):
+    """Sub-commands made of the catalogue, after those that are registered."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all sub-commands."""
+        from grpe_dgl.data.catalogue import CATALOGUE
+
+        return [*CATALOGUE, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the sub-command of a dataset."""
+        from grpe_dgl.data.catalogue import find
+        from grpe_dgl.errors import InputError
+
+        registered = super().get_command(ctx, cmd_name)
+        if registered is not None:
+            return registered
+        if is_table(cmd_name):
+            raise click.UsageError(f"{cmd_name!r} is a table, not a dataset's name: {csv_command_for(cmd_name)}", ctx)
+        try:
+            name, entry = find(cmd_name)
+        except InputError as error:
+            raise click.UsageError(str(error), ctx) from None
+        return _command(name, entry.title, entry.can_generate)
+
+
+@click.group("preprocess", cls=Datasets, subcommand_metavar="DATASET [OPTIONS]...")
+def preprocess_command() -> None:
+    """Make a dataset, once and for all: graphs, distances, splits.
+
+    `grpe preprocess DATASET --help` lists the options of a dataset.
+    """
+
+
+def csv_command_for(file: str) -> str:
+    """Return what to type to make a dataset of a table."""
+    return f"`grpe preprocess csv {shlex.quote(file)} --target COLUMN` makes one of it"
+
+
+def dataset_options(command: Command) -> Command:
+    """Add the options every dataset has: --data, --workers, --strict and --force."""
+    for option in (
+        click.option("--force", is_flag=True, help="Replace the dataset if it is there already."),
+        click.option("--strict", is_flag=True, help="Stop at the first row that cannot be used."),
+        click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Worker processes."),
+        data_option,
+    ):
+        command = option(command)
+    return command
+
+
+def run(
+    path: Path,
+    settings: Mapping[str, Any],
+    make: Callable[[], "Source"],
+    *,
+    workers: int,
+    strict: bool,
+    force: bool,
+) -> "Manifest | None":
+    """Make the dataset at `path` unless it is there, made with the same settings, and say what happened.
+
+    Returns the manifest of the new dataset; None if there was nothing to do.
+    """
+    from grpe_dgl.data.store.preprocess import existing, preprocess, require_replaceable
+    from grpe_dgl.errors import InputError
+
+    if force:
+        require_replaceable(path)
+    else:
+        try:
+            manifest = existing(path, settings)
+        except InputError as error:
+            raise click.ClickException(f"{error}\n--force makes the dataset again in its place.") from None
+        if manifest is not None:
+            click.echo(f"{path} is there already: {manifest.num_graphs:,} graphs. --force makes it again.")
+            return None
+    begin = time.monotonic()
+    source = make()
+    with progress(source.name, source.num_rows, "rows") as done:
+        manifest = preprocess(source, path, workers=workers, strict=strict, force=True, progress=done)
+    splits = ", ".join(f"{name} {count:,}" for name, count in manifest.splits.items())
+    click.echo(f"{path}: {manifest.num_graphs:,} graphs ({splits}) in {time.monotonic() - begin:.1f} s")
+    if manifest.num_skipped:
+        click.echo(f"{manifest.num_skipped:,} of {manifest.num_rows:,} rows were skipped: {path / 'skipped.csv'}")
+    return manifest
+
+
+def _command(name: str, title: str, can_generate: bool) -> click.Command:
+    """Return the sub-command of a dataset of the catalogue."""
+
+    @click.command(name, help=f"{title}.")
+    @click.option(
+        "--raw-dir",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="Folder that holds the publisher's folder; downloads go there.  [default: DATA/raw]",
+    )
+    @dataset_options
+    def command(
+        data: Path,
+        workers: int,
+        strict: bool,
+        force: bool,
+        raw_dir: Path | None,
+        generate: bool = False,
+        graphs: tuple[int, int, int] | None = None,
+        seed: int | None = None,
+    ) -> None:
+        from grpe_dgl.data.catalogue import CATALOGUE, Request
+
+        if not generate and (graphs is not None or seed is not None):
+            raise click.UsageError("--graphs and --seed go with --generate.")
+        request = Request(
+            name=name,
+            raw_dir=raw_dir or data / "raw",
+            generate=generate,
+            graphs=graphs,
+            seed=seed or 0,
+            progress=download_progress(),
+        )
+        entry = CATALOGUE[name]
+        run(
+            data / name,
+            entry.settings(request),
+            lambda: _make(entry, request),
+            workers=workers,
+            strict=strict,
+            force=force,
+        )
+
+    if can_generate:
+        command.params += [
+            click.Option(
+                ["--generate"], is_flag=True, help="Draw graphs by the published procedure; needs no network."
+            ),
+            click.Option(
+                ["--graphs"], type=_Counts(), help="Generated graphs for train,valid,test.  [default: as published]"
+            ),
+            click.Option(["--seed"], type=click.IntRange(min=0), help="Of the generated graphs.  [default: 0]"),
+        ]
+    return command
+
+
+def _make(entry: "Entry", request: "Request") -> "Source":
+    from grpe_dgl.errors import InputError
+
+    try:
+        return entry.make(request)
+    except InputError as error:
+        if not entry.can_generate or request.generate:
+            raise
+        raise InputError(f"{error}\n--generate draws graphs by the published procedure, without a network.") from None
+
+
+class _Counts(click.ParamType):
+    """Three counts with commas between them."""
+
+    name = "N,N,N"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the three as a tuple."""
+        if isinstance(value, tuple):
+            return value
+        parts = [part.strip() for part in str(value).split(",")]
+        if len(parts) != 3 or not all(part.isdecimal() for part in parts) or not any(int(part) for part in parts):
+            self.fail(f"{value!r}; accepted: three counts, train,valid,test, such as 1000,100,100", param, ctx)
+        return tuple(int(part) for part in parts)

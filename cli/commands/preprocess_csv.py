@@ -1,0 +1,122 @@
+"""``grpe preprocess csv``: make a dataset of your own table of molecules."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..support.options import InputFile
+from .preprocess import dataset_options, run
+
+
+class _Fractions(click.ParamType):
+    """Three fractions with commas between them."""
+
+    name = "F,F,F"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the three as a tuple."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            return tuple(float(part) for part in str(value).split(","))
+        except ValueError:
+            self.fail(f"{value!r}; accepted: train,valid,test, such as 0.8,0.1,0.1", param, ctx)
+
+
+@click.command("csv")
+@click.argument("file", type=InputFile())
+@click.option("--smiles", default="smiles", show_default=True, help="The column of the molecules.")
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    required=True,
+    help="A column to predict; repeat it for more. A blank cell is a missing label, as is NA or null.",
+)
+@click.option(
+    "--task",
+    type=click.Choice(["regression", "classification"]),
+    help="What the targets are.  [default: inferred, and said]",
+)
+@click.option(
+    "--split",
+    type=click.Choice(["random", "scaffold", "column", "index"]),
+    help="How rows are divided.  [default: random, or what --split-column or --train-rows ask for]",
+)
+@click.option("--split-column", help="The column that holds train, valid or test.")
+@click.option("--train-rows", type=InputFile(), help="File of row numbers for train, one a line, counted from 0.")
+@click.option("--valid-rows", type=InputFile(), help="The same for valid.")
+@click.option("--test-rows", type=InputFile(), help="The same for test.")
+@click.option("--fractions", type=_Fractions(), default="0.8,0.1,0.1", show_default=True, help="Train,valid,test.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random split.")
+@click.option(
+    "--max-nodes",
+    type=click.IntRange(min=1),
+    default=512,
+    show_default=True,
+    help="Skip molecules of more atoms.",
+)
+@click.option("--name", help="What the dataset is called.  [default: the file's name]")
+@dataset_options
+def csv_command(
+    file: Path,
+    smiles: str,
+    targets: tuple[str, ...],
+    task: str | None,
+    split: str | None,
+    split_column: str | None,
+    train_rows: Path | None,
+    valid_rows: Path | None,
+    test_rows: Path | None,
+    fractions: tuple[float, ...],
+    seed: int,
+    max_nodes: int,
+    name: str | None,
+    data: Path,
+    workers: int,
+    strict: bool,
+    force: bool,
+) -> None:
+    """Make a dataset of FILE, a table of molecules.
+
+    FILE is .csv, .csv.gz, .smi or .smi.gz.
+    """
+    from grpe_dgl.data.sources.csv import CSVRequest, csv_source
+    from grpe_dgl.data.split_warnings import split_warnings
+    from grpe_dgl.data.store.store import Store
+
+    files = {"train": train_rows, "valid": valid_rows, "test": test_rows}
+    split_files = {split: rows for split, rows in files.items() if rows is not None}
+    request = CSVRequest(
+        file=file,
+        smiles=smiles,
+        targets=targets,
+        task=task,
+        split=split or ("column" if split_column else "index" if split_files else "random"),
+        split_column=split_column,
+        split_files=split_files,
+        fractions=fractions,
+        seed=seed,
+        max_nodes=max_nodes,
+        name=name,
+    )
+    if Path(request.dataset).name != request.dataset:
+        raise click.BadParameter(f"{request.dataset!r}; accepted: the name of a folder", param_hint="--name")
+    notes: list[str] = []
+
+    def make() -> Any:
+        nonlocal notes
+        source, notes = csv_source(request)
+        return source
+
+    folder = data / request.dataset
+    manifest = run(folder, request.settings(), make, workers=workers, strict=strict, force=force)
+    if manifest is None:
+        return
+    for note in (*notes, *split_warnings(Store(folder))):
+        click.echo(note)
+    if manifest.task.standardise and manifest.target_mean and manifest.target_deviation:
+        numbers = zip(manifest.task.targets, manifest.target_mean, manifest.target_deviation, strict=True)
+        for target, mean, deviation in numbers:
+            click.echo(f"{target}: standardised for training, mean {mean:.4g}, deviation {deviation:.4g} (train)")

@@ -1,0 +1,110 @@
+"""What `grpe info` says of a checkpoint."""
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from grpe_dgl.checkpoint.file import Checkpoint
+
+
+def describe_checkpoint(path: Path, *, as_json: bool) -> None:
+    """Print a checkpoint: recipe, parameters, metrics, vocabulary, provenance."""
+    from grpe_dgl.checkpoint.file import load_checkpoint
+
+    saved = load_checkpoint(path)
+    parameters = sum(tensor.numel() for tensor in saved.weights.values())
+    if as_json:
+        content = {
+            "recipe": saved.recipe.to_dict(),
+            "description": saved.description.to_dict(),
+            "parameters": parameters,
+            "metrics": saved.metrics,
+            "provenance": saved.provenance,
+            "resumable": saved.training is not None,
+        }
+        click.echo(json.dumps(_without_nan(content), indent=2, allow_nan=False))
+        return
+    for key, value in _lines(saved, parameters).items():
+        click.echo(f"{key:13} {value}")
+
+
+def _lines(saved: "Checkpoint", parameters: int) -> dict[str, str]:
+    model, training, task = saved.recipe.model, saved.recipe.training, saved.description.task
+    names = ", ".join(task.targets[:5]) + (f", ... ({len(task.targets)} in all)" if len(task.targets) > 5 else "")
+    classes = f", {len(task.classes)} classes" if task.kind == "multiclass" else ""
+    off = [key for key in ("topology_attention", "edge_attention", "graph_value") if not getattr(model, key)]
+    length = f"{training.epochs} epochs" if training.epochs is not None else f"{training.updates:,} updates"
+    lines = {
+        "model": f"{model.layers} layers of {model.hidden_size}, FFN {model.ffn_size}, {model.num_heads} heads, "
+        f"max_distance {model.max_distance}, key_term {model.key_term}"
+        + (f", without {', '.join(off)}" if off else "")
+        + ("" if model.share_encodings else ", tables per layer"),
+        "parameters": f"{parameters:,}",
+        "dataset": saved.description.name,
+        "task": f"{task.kind} per {task.level}{classes}: {names}",
+        "vocabulary": _vocabulary(saved),
+        "recipe": saved.recipe.description or "(no description)",
+        "training": "by the authors; the file does not say how"
+        if "imported_from" in saved.provenance
+        else f"{length}, batches of {training.batch_size}, learning rate {training.learning_rate:g}, "
+        f"{training.loss} loss, seed {training.seed}",
+    }
+    if saved.description.target_mean is not None and len(saved.description.target_mean) == 1:
+        assert saved.description.target_deviation is not None
+        lines["target"] = (
+            f"standardised by mean {saved.description.target_mean[0]:.6g}, "
+            f"deviation {saved.description.target_deviation[0]:.6g}; predictions are in its own unit"
+        )
+    if saved.metrics:
+        lines["metrics"] = ", ".join(f"{key} {_number(value)}" for key, value in saved.metrics.items())
+    lines |= _provenance(saved.provenance)
+    if saved.training is not None:
+        command = "finetune" if "started_from" in saved.provenance else "train"
+        lines["resumable"] = f"yes, with grpe {command} --resume"
+    return lines
+
+
+def _vocabulary(saved: "Checkpoint") -> str:
+    description = saved.description
+    if description.node_vocabulary is None:
+        nodes = f"{description.node_features} numbers per node"
+    else:
+        nodes = f"node columns of {', '.join(map(str, description.node_vocabulary))} values"
+    return f"{description.vocabulary}: {nodes}, {description.num_edge_types} edge types"
+
+
+def _provenance(provenance: dict[str, Any]) -> dict[str, str]:
+    if "imported_from" in provenance:
+        zero = provenance.get("zero_started", [])
+        return {
+            "imported from": f"{provenance['imported_from']}, the authors' weights"
+            + (f"; started at zero: {len(zero)} values ({', '.join(zero[:3])}, ...)" if zero else ""),
+            "SHA-256": provenance["sha256"],
+        }
+    if "started_from" in provenance:
+        before = _provenance(provenance["provenance"])
+        return {
+            "started from": f"{provenance['started_from']}, a model of {provenance['dataset']}",
+            "SHA-256": provenance["sha256"],
+            "started anew": ", ".join(provenance["fresh"]),
+            **({"left behind": ", ".join(provenance["left"])} if provenance.get("left") else {}),
+            **({"before that": ", ".join(f"{key} {value}" for key, value in before.items())} if before else {}),
+        }
+    return {}
+
+
+def _without_nan(value: Any) -> Any:
+    """Return plain values with None for a number that is none, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _without_nan(inside) for key, inside in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(inside) for inside in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _number(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

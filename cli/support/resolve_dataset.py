@@ -1,0 +1,53 @@
+"""Find the processed dataset a command works on, making it first where that needs no network."""
+
+from pathlib import Path
+
+import click
+
+from grpe_dgl.data.tables.table import is_table
+
+from ..commands.preprocess import csv_command_for, run
+
+
+def resolve_dataset(name: str, data: Path, raw_dir: Path | None) -> Path:
+    """Return the folder of the dataset `name`, a name inside `data` or a path; make it if only its raw files are there.
+
+    Nothing is downloaded: without raw files, the error says what to type.
+    """
+    from grpe_dgl.data.catalogue import CATALOGUE, Request, find
+    from grpe_dgl.errors import InputError
+    from grpe_dgl.io.download import no_downloads
+    from grpe_dgl.messages import nearest
+
+    for folder in (data / name, Path(name)):
+        if (folder / "manifest.json").exists():
+            return folder
+    if is_table(name):
+        called = Path(name).name.split(".")[0]
+        raise InputError(f"{name} is a table, not a dataset: {csv_command_for(name)}, then `--dataset {called}`")
+    try:
+        name, entry = find(name)
+    except InputError:
+        there = sorted(file.parent.name for file in data.glob("*/manifest.json"))
+        close = nearest(name, [*there, *CATALOGUE])
+        raise InputError(
+            f"there is no dataset {name!r}{close}: {data / name} is not there; {data} holds "
+            f"{', '.join(there) or 'none'}, and `grpe preprocess` makes {', '.join(CATALOGUE)} and datasets of your "
+            "own CSV"
+        ) from None
+    folder = data / name
+    if (folder / "manifest.json").exists():
+        return folder
+    request = Request(name=name, raw_dir=raw_dir or data / "raw")
+    try:
+        with no_downloads():
+            source = entry.make(request)
+            click.echo(f"{folder} is not there, its raw files are in {request.raw_dir}: preprocessing them first")
+            run(folder, entry.settings(request), lambda: source, workers=1, strict=False, force=False)
+    except InputError as error:
+        generate = f", or draws the same kind of graphs without a network with `grpe preprocess {name} --generate`"
+        raise InputError(
+            f"{folder} is not there, and neither are its raw files in {request.raw_dir} ({error}).\n"
+            f"`grpe preprocess {name} --data {data}` downloads and makes it{generate if entry.can_generate else ''}"
+        ) from None
+    return folder

@@ -1,0 +1,168 @@
+"""A run on the screen: what is trained, how it goes and how it ended."""
+
+import contextlib
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from grpe_dgl.messages import counted
+
+if TYPE_CHECKING:
+    from grpe_dgl.data.dataset import Dataset
+    from grpe_dgl.recipe import ModelRecipe, Recipe
+    from grpe_dgl.training.run import Callbacks
+
+BARS = "▁▂▃▄▅▆▇█"
+SECONDS_BETWEEN_LINES = 30.0  # where there is no terminal for a bar
+
+
+def data_line(data: "Dataset") -> str:
+    """Say which dataset is trained on and how it is divided."""
+    splits = ", ".join(f"{name} {len(split):,}" for name, split in data.splits.items())
+    return f"data: {data.manifest.name}, {splits} graphs"
+
+
+def model_line(model: "ModelRecipe", data: "Dataset") -> str:
+    """Say how large a model is."""
+    import torch
+
+    from grpe_dgl.checkpoint.build import build_for
+    from grpe_dgl.data.description import Description
+
+    with torch.device("meta"):  # shapes alone, however large it is
+        built = build_for(model, Description.of(data.manifest))
+    parameters = sum(parameter.numel() for parameter in built.parameters())
+    return (
+        f"model: {counted(model.layers, 'layer')}, {model.hidden_size} wide, {counted(model.num_heads, 'head')}, "
+        f"{parameters:,} parameters"
+    )
+
+
+def result_lines(results: dict[str, Any]) -> str:
+    """Say how a run ended and what its best model is worth."""
+    from grpe_dgl.training.metrics import METRICS
+
+    metric = METRICS[results["metric"]]
+    splits = ", ".join(f"{split} {metric.text(value)}" for split, value in results["splits"].items())
+    early = ""
+    if results.get("stopped_early"):
+        early = f"stopped early: no better epoch for {results['epochs'] - results['best_epoch']}\n"
+    return (
+        f"{early}done after {counted(results['epochs'], 'epoch')}, {results['seconds']:,.0f} s; best epoch "
+        f"{results['best_epoch'] or 'unknown'}: {metric.name} {splits}"
+    )
+
+
+def curve(folder: Path, metric: str) -> str:
+    """Return the validation metric by epoch as a row of bars, low to high, and where the picture is."""
+    import csv
+
+    from grpe_dgl.training.metrics import METRICS
+
+    with (folder / "metrics.csv").open(newline="", encoding="utf-8") as file:
+        cells = [row[f"valid_{metric}"] for row in csv.DictReader(file)]
+    values = [float(cell) for cell in cells if cell and math.isfinite(float(cell))]
+    if not values:
+        return f"valid {metric}: not to be measured in any epoch  (the loss is drawn in {folder / 'curves.png'})"
+    count = min(len(values), 60)
+    shown = [values[i * len(values) // count] for i in range(count)]
+    # The first epochs are far off: what is beyond the middle nine tenths stands at the edge.
+    ordered = sorted(shown)
+    low, high = ordered[len(ordered) // 20], ordered[-1 - len(ordered) // 20]
+    heights = [(min(max(value, low), high) - low) / (high - low or 1) for value in shown]
+    bars = "".join(BARS[round(height * (len(BARS) - 1))] for height in heights)
+    text = METRICS[metric].text
+    return f"valid {metric} {text(values[0])} {bars} {text(values[-1])}  (drawn in {folder / 'curves.png'})"
+
+
+@contextlib.contextmanager
+def show_run(recipe: "Recipe", folder: Path, speaks: bool, resume: bool, tensorboard: bool) -> "Iterator[Callbacks]":
+    """Show a run: a bar or now and then a line, a line per epoch, TensorBoard's files if asked for."""
+    from grpe_dgl.training.metrics import METRICS
+    from grpe_dgl.training.run import Callbacks
+
+    if not speaks:
+        yield Callbacks()
+        return
+    assert recipe.training.metric is not None
+    metric = METRICS[recipe.training.metric]
+    with contextlib.ExitStack() as stack:
+        board = _tensorboard(folder, stack) if tensorboard else None
+        bar = None
+        if sys.stderr.isatty():
+            from tqdm import tqdm
+
+            bar = stack.enter_context(tqdm(unit=" updates", dynamic_ncols=True, leave=False, file=sys.stderr))
+        begin = time.monotonic()
+        plain = _plain_steps()
+
+        def start(epochs: int, update: int, updates: int) -> None:
+            if update:
+                done = counted(epochs, "epoch")
+                click.echo(f"going on after update {update:,} of {updates:,}, {done} done")
+            elif resume:
+                click.echo(f"nothing is saved in {folder} yet to go on from: starting anew")
+
+        def step(update: int, updates: int, loss: float, rate: float) -> None:
+            if bar is None:
+                plain(update, updates, loss)
+            else:
+                bar.total = updates
+                bar.n = update
+                bar.set_postfix_str(f"loss {loss:.4f}, rate {rate:.2e}", refresh=False)
+                bar.update(0)
+
+        def epoch(row: dict[str, Any], is_best: bool) -> None:
+            nonlocal begin, plain
+            value = row[f"valid_{metric.name}"]
+            measured = "" if value is None else f"  valid {metric.name} {metric.text(value)}{' *' if is_best else ''}"
+            line = f"epoch {row['epoch']:>3}  loss {row['train_loss']:.4f}{measured}  {time.monotonic() - begin:.1f} s"
+            begin = time.monotonic()
+            plain = _plain_steps()  # a short epoch's own line is enough
+            if bar is None:
+                click.echo(line)
+            else:
+                bar.write(line, file=sys.stdout)
+            if board is not None:
+                for key, number in row.items():
+                    if isinstance(number, float):
+                        board.add_scalar(key, number, row["updates"])
+
+        yield Callbacks(start=start, step=step, epoch=epoch)
+
+
+def _plain_steps() -> Callable[[int, int, float], None]:
+    """Return what shows updates where there is no terminal: a line now and then, for epochs that take long."""
+    said_at, said_update = time.monotonic(), None
+
+    def step(update: int, updates: int, loss: float) -> None:
+        nonlocal said_at, said_update
+        now = time.monotonic()
+        if said_update is None:
+            said_at, said_update = now, update
+            return
+        if now - said_at < SECONDS_BETWEEN_LINES:
+            return
+        rate = (update - said_update) / (now - said_at)
+        left = f", {(updates - update) / rate:,.0f} s left" if rate else ""
+        click.echo(f"update {update:,} of {updates:,}, loss {loss:.4f}, {rate:,.1f}/s{left}", err=True)
+        said_at, said_update = now, update
+
+    return step
+
+
+def _tensorboard(folder: Path, stack: contextlib.ExitStack) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise click.ClickException(
+            "--tensorboard needs the package tensorboard; install grpe-dgl[tensorboard]"
+        ) from None
+    board = SummaryWriter(str(folder / "tensorboard"))
+    stack.callback(board.close)
+    return board

@@ -1,0 +1,1 @@
+"""Checkpoints: the file, the model in it, weight transfer, target units."""

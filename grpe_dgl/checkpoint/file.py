@@ -1,0 +1,115 @@
+"""A checkpoint: one file with the model, its recipe, what it knows of its data and all that resuming needs."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import grpe_dgl
+from grpe_dgl.checkpoint.build import build_for
+from grpe_dgl.data.description import Description
+from grpe_dgl.errors import InputError
+from grpe_dgl.io.atomic_file import atomic_file, what_is_left
+from grpe_dgl.io.safe_load import NOT_TORCH, load_tensors
+from grpe_dgl.nn import GRPE
+from grpe_dgl.recipe import Recipe
+
+FORMAT = "grpe-dgl checkpoint"
+FORMAT_VERSION = 1
+_PARTS = ("recipe", "description", "weights", "metrics", "provenance", "training")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """What a checkpoint file holds; everything in it is tensors and plain Python, so that loading runs no code."""
+
+    recipe: Recipe
+    """Resolved: it alone says how the model came about."""
+    description: Description
+    """The data the model was trained on."""
+    weights: dict[str, torch.Tensor]
+    """The state dict of the model."""
+    metrics: dict[str, Any] = field(default_factory=dict)
+    """What was measured: epoch, metric and its values."""
+    provenance: dict[str, Any] = field(default_factory=dict)
+    """Where the weights come from, if not from this recipe alone."""
+    training: dict[str, Any] | None = None
+    """What resuming needs: optimiser, update, random states, history. None in a model that is done."""
+
+    def model(self, *, backend: str | None = None) -> GRPE:
+        """Build the model with its weights, ready to predict."""
+        model = build_for(self.recipe.model, self.description, backend=backend)
+        try:
+            model.load_state_dict(self.weights)
+        except RuntimeError as error:
+            first = str(error).splitlines()[1].strip()
+            raise InputError(f"the weights are not those of the recipe beside them: {first}") from None
+        return model.eval()
+
+    def save(self, path: str | Path) -> None:
+        """Write the file, whole or not at all."""
+        path = Path(path)
+        content = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "library_version": grpe_dgl.__version__,
+            "recipe": self.recipe.to_dict(),
+            "description": self.description.to_dict(),
+            "weights": {name: tensor.detach().cpu() for name, tensor in self.weights.items()},
+            "metrics": self.metrics,
+            "provenance": self.provenance,
+            "training": self.training,
+        }
+        try:
+            with atomic_file(path) as temporary, temporary.open("wb") as file:
+                torch.save(content, file)
+        except (OSError, RuntimeError) as error:  # torch wraps a full disk in a RuntimeError of its own
+            reason = getattr(error, "strerror", None) or "writing failed, as it does on a full disk"
+            raise InputError(f"{path} could not be written: {reason}; {what_is_left(path)}") from error
+
+
+def load_checkpoint(path: str | Path) -> Checkpoint:
+    """Read a checkpoint; anything else is refused with an InputError, and no code of the file runs."""
+    path = Path(path)
+    accepted = "accepted: a checkpoint written by grpe-dgl"
+    try:
+        content = load_tensors(path)
+    except InputError:
+        raise
+    except NOT_TORCH:
+        found = "a file that is cut short or damaged" if _is_zip(path) else "another kind of file"
+        raise InputError(f"{path} is not a checkpoint: found {found}; {accepted}") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        found = "a torch file without our header"
+        if isinstance(content, dict) and any("linear_q" in str(key) for key in content):
+            found = "the authors' weights; `grpe import` makes a checkpoint of them"
+        raise InputError(f"{path} is not a checkpoint: found {found}; {accepted}")
+    if not isinstance(content.get("format_version"), int):
+        raise InputError(f"{path} is damaged: it does not say its format's version; {accepted}")
+    if content["format_version"] > FORMAT_VERSION:
+        raise InputError(
+            f"{path} has format version {content['format_version']}, written by grpe-dgl "
+            f"{content.get('library_version')}; this is grpe-dgl {grpe_dgl.__version__}, which reads up to "
+            f"{FORMAT_VERSION}: update it"
+        )
+    missing = [key for key in _PARTS if key not in content]
+    if missing:
+        raise InputError(f"{path} is damaged: it has no {missing[0]}; {accepted}")
+    try:
+        description = Description.from_dict(content["description"])
+    except (LookupError, TypeError, AttributeError) as error:
+        raise InputError(f"{path} is damaged: its description lacks {error}; {accepted}") from None
+    return Checkpoint(
+        recipe=Recipe.from_dict(content["recipe"], source=str(path)),
+        description=description,
+        weights=content["weights"],
+        metrics=content["metrics"],
+        provenance=content["provenance"],
+        training=content["training"],
+    )
+
+
+def _is_zip(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) == b"PK"

@@ -1,0 +1,1 @@
+"""Batches of a dataset: which graphs, and how they are collated."""

@@ -1,0 +1,143 @@
+"""SMILES to graphs, many molecules at a time."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from rdkit import Chem
+from rdkit.Chem.Scaffolds import MurckoScaffold
+from rdkit.rdBase import BlockLogs
+
+from grpe_dgl.data.molecules.columns import MoleculeColumns
+from grpe_dgl.data.molecules.duplicates import structure_keys
+from grpe_dgl.data.sources.raw_graphs import Graphs, Skipped
+
+MAX_NODES = 512
+"""The largest molecule, in atoms, that is kept unless another limit is asked for."""
+
+
+def graphs_of_smiles(
+    smiles: Sequence[str],
+    label: npt.NDArray[Any] | None = None,
+    *,
+    first_row: int = 0,
+    max_nodes: int = MAX_NODES,
+    structure_key: bool = False,
+    scaffold_key: bool = False,
+) -> Graphs:
+    """Return the graphs of molecules, equal to those of ``ogb.utils.smiles2graph``; what has no graph is skipped.
+
+    Salts and fragments stay as they are given: parts of one graph that no path joins.
+
+    Parameters
+    ----------
+    smiles
+        R molecules.
+    label
+        Their labels, shape (R, ...); None for none, which makes labels of shape (G, 0).
+    first_row
+        The row of the first of them.
+    max_nodes
+        The largest molecule that is kept, in atoms.
+    structure_key, scaffold_key
+        Whether to give each molecule a number that equal molecules share (see `duplicates`), and one
+        that tells its scaffold: column 0 and column 1 of `Graphs.key`, 0 where it was not asked for.
+
+    Returns
+    -------
+    Graphs
+        Of the G molecules that were not skipped; `node_feat` is (N, 9) uint8, `edge_type` is 0..59.
+    """
+    columns = MoleculeColumns()
+    kept, sizes, scaffolds, skipped = [], [], [], []
+    with BlockLogs():  # RDKit writes to standard error of every molecule it cannot read; the reason is told instead
+        for i, text in enumerate(smiles):
+            molecule = Chem.MolFromSmiles(text)
+            reason = _why_not(molecule, text, max_nodes)
+            if reason is None:
+                try:
+                    columns.add(molecule, text)
+                except KeyError as error:
+                    reason = f"{text!r} has a bond that OGB's columns have no code for: {error.args[0]}"
+            if reason is not None:
+                skipped.append(Skipped(first_row + i, reason))
+                continue
+            kept.append(i)
+            sizes.append((molecule.GetNumAtoms(), 2 * molecule.GetNumBonds()))
+            scaffolds.append(_key(scaffold(molecule)) if scaffold_key else 0)
+    num_nodes, num_edges = np.array(sizes, np.int64).reshape(-1, 2).T
+    src, dst, edge_type = columns.edges()
+    node_feat = columns.node_feat()
+    key = None
+    if structure_key or scaffold_key:
+        key = np.zeros((len(kept), 2), np.uint64)
+        key[:, 0] = structure_keys(num_nodes, num_edges, node_feat, src, dst) if structure_key else 0
+        key[:, 1] = scaffolds
+    return Graphs(
+        num_nodes=num_nodes,
+        num_edges=num_edges,
+        node_feat=node_feat,
+        src=src,
+        dst=dst,
+        edge_type=edge_type,
+        label=np.zeros((len(kept), 0), np.float32) if label is None else label[kept],
+        skipped=tuple(skipped),
+        key=key,
+    )
+
+
+def scaffold(molecule: Any) -> str:
+    """Return the SMILES of a molecule's Murcko scaffold, chirality included, as OGB's splits have it."""
+    return str(MurckoScaffold.MurckoScaffoldSmiles(mol=molecule, includeChirality=True))
+
+
+def canonical_key(smiles: str) -> int:
+    """Return a number that tells molecules apart by their canonical SMILES; 0 for what cannot be read."""
+    text = canonical(smiles)
+    return 0 if text is None else _key(text)
+
+
+def canonical(smiles: str) -> str | None:
+    """Return RDKit's canonical SMILES of a molecule, or None if it cannot be read."""
+    with BlockLogs():
+        molecule = Chem.MolFromSmiles(smiles)
+    return None if molecule is None else str(Chem.MolToSmiles(molecule))
+
+
+def _key(text: str) -> int:
+    """Return 64 bits that tell texts apart: among four million, two clash with a chance of one in two million."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def _why_not(molecule: Any, smiles: str, max_nodes: int) -> str | None:
+    """Return why a SMILES makes no graph; None if it does."""
+    if molecule is None:
+        return f"{smiles!r} cannot be read: {_problem(smiles)}"
+    n = molecule.GetNumAtoms()
+    if n == 0:
+        return f"{smiles!r} has no atoms"
+    if n > max_nodes:
+        return f"the molecule has {n} atoms; max_nodes is {max_nodes}"
+    return None
+
+
+def _problem(smiles: str) -> str:
+    """Return what RDKit has against a molecule it did not read."""
+    molecule = Chem.MolFromSmiles(smiles, sanitize=False)
+    if molecule is None:
+        return "it is not a SMILES"
+    problems = Chem.DetectChemistryProblems(molecule)
+    return " ".join(problems[0].Message().split()) if problems else "RDKit cannot make a molecule of it"
+
+
+def with_lines(graphs: Graphs, lines: Sequence[int], first_row: int) -> Graphs:
+    """Return the graphs with each skipped row's line in the file, ``lines[row - first_row]``, before its reason."""
+    return replace(
+        graphs,
+        skipped=tuple(
+            Skipped(skip.row, f"line {lines[skip.row - first_row]}: {skip.reason}") for skip in graphs.skipped
+        ),
+    )

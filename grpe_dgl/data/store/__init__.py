@@ -1,0 +1,1 @@
+"""The processed dataset on disk: writing, opening, validating."""

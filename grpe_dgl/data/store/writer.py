@@ -1,0 +1,185 @@
+"""Write a processed dataset run by run, in memory that does not grow with it but for a few bytes per graph."""
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from grpe_dgl.data.sources.source import Source
+from grpe_dgl.data.store.array_file import ArrayFile, write_array
+from grpe_dgl.data.store.manifest import FILE, ArrayEntry, Manifest, check_split_name, smallest_unsigned
+from grpe_dgl.data.store.validation import Layout, PackedRun
+from grpe_dgl.errors import InputError
+
+Splits = Mapping[str, npt.NDArray[np.int64]]
+_CHUNK = 1 << 16  # graphs whose labels are read at a time
+
+
+class StoreWriter:
+    """Writes a source's runs into a folder that is a dataset after `finish` and rubbish before.
+
+    Parameters
+    ----------
+    folder
+        An empty folder (see `grpe_dgl.io.atomic_folder`).
+    source
+        Whose runs are to come; its jobs are left alone.
+    """
+
+    def __init__(self, folder: Path, source: Source) -> None:
+        self._folder = folder
+        self._source = source
+        layout = Layout.of(source)
+        columns = source.node_features if source.node_vocabulary is None else len(source.node_vocabulary)
+        targets = None if source.task.kind == "multiclass" else len(source.task.targets)
+        self._files = {
+            "node_feat": self._array("node_feat", layout.node_dtype, columns),
+            "src": self._array("src", np.uint8),
+            "dst": self._array("dst", np.uint8),
+            "edge_type": self._array("edge_type", smallest_unsigned(source.num_edge_types - 1)),
+            "distance": self._array("distance", np.uint8),
+            "label": self._array("label", layout.label_dtype, targets),
+        }
+        self._skipped_file = (folder / "skipped.csv").open("w", newline="", encoding="utf-8")
+        self._skipped = csv.writer(self._skipped_file)
+        self._skipped.writerow(["row", "reason"])
+        self._num_nodes: list[npt.NDArray[np.uint32]] = []
+        self._num_edges: list[npt.NDArray[np.uint32]] = []
+        self._rows: list[npt.NDArray[Any]] = []
+        self.num_graphs = self.num_skipped = self.num_rows = 0
+
+    def append(self, run: PackedRun) -> None:
+        """Write a run after those before it."""
+        graphs = run.graphs
+        for name in ("node_feat", "src", "dst", "edge_type", "label"):
+            self._files[name].append(getattr(graphs, name))
+        self._files["distance"].append(run.distance)
+        self._num_nodes.append(graphs.num_nodes.astype(np.uint32))
+        self._num_edges.append(graphs.num_edges.astype(np.uint32))
+        self._rows.append(self._rows_of(run))
+        self._skipped.writerows((skipped.row, skipped.reason) for skipped in graphs.skipped)
+        self.num_graphs += len(graphs.num_nodes)
+        self.num_skipped += len(graphs.skipped)
+
+    def finish(self) -> Manifest:
+        """Write the offsets, the splits and the manifest, and return the last."""
+        source = self._source
+        if self.num_graphs == 0:
+            raise InputError(f"{source.name}: no graph could be made; {self.num_skipped} rows were skipped")
+        rows = np.concatenate(self._rows).astype(np.int64)
+        arrays = {name: file.finish() for name, file in self._files.items()}
+        self._skipped_file.close()
+        num_nodes = np.concatenate(self._num_nodes).astype(np.int64)
+        node_offsets = np.concatenate([[0], num_nodes.cumsum()])
+        edge_offsets = np.concatenate([[0], np.concatenate(self._num_edges).cumsum(dtype=np.int64)])
+        pair_offsets = np.concatenate([[0], (num_nodes * num_nodes).cumsum()])
+        arrays["node_offsets"] = self._whole("node_offsets", node_offsets)
+        arrays["edge_offsets"] = self._whole("edge_offsets", edge_offsets)
+        arrays["pair_offsets"] = self._whole("pair_offsets", pair_offsets)
+        arrays["row"] = self._whole("row", rows)
+
+        splits = {name: np.asarray(index, np.int64) for name, index in source.splits(rows).items()}
+        _check_splits(splits, self.num_graphs)
+        for name, index in splits.items():
+            arrays[f"split-{name}"] = self._whole(f"split-{name}", index)
+        mean = deviation = None
+        if source.task.kind == "regression":
+            starts = np.arange(self.num_graphs + 1) if source.task.level == "graph" else node_offsets
+            mean, deviation = _statistics(self._folder / "label.bin", arrays["label"], starts, splits.get("train"))
+
+        manifest = Manifest(
+            name=source.name,
+            origin=source.origin,
+            settings=dict(source.settings),
+            task=source.task,
+            vocabulary=source.vocabulary,
+            node_vocabulary=source.node_vocabulary,
+            node_features=source.node_features,
+            num_edge_types=source.num_edge_types,
+            undirected=source.undirected,
+            num_graphs=self.num_graphs,
+            num_nodes=int(node_offsets[-1]),
+            num_edges=int(edge_offsets[-1]),
+            num_pairs=int(pair_offsets[-1]),
+            max_nodes=int(num_nodes.max()),
+            num_rows=self.num_rows,
+            num_skipped=self.num_skipped,
+            splits={name: len(index) for name, index in splits.items()},
+            target_mean=mean,
+            target_deviation=deviation,
+            arrays=dict(sorted(arrays.items())),
+        )
+        (self._folder / FILE).write_text(manifest.to_json(), encoding="utf-8")
+        return manifest
+
+    def close(self) -> None:
+        """Close every file, finished or not."""
+        for file in self._files.values():
+            file.close()
+        self._skipped_file.close()
+
+    def _array(self, name: str, dtype: npt.DTypeLike, columns: int | None = None) -> ArrayFile:
+        return ArrayFile(self._folder / f"{name}.bin", dtype, columns)
+
+    def _whole(self, name: str, array: npt.NDArray[np.int64]) -> ArrayEntry:
+        return write_array(self._folder / f"{name}.bin", array.astype(smallest_unsigned(array.max(initial=0))))
+
+    def _rows_of(self, run: PackedRun) -> npt.NDArray[Any]:
+        """Return the row that each graph of the run came from, in a small type, and count the rows read."""
+        graphs = run.graphs
+        skipped = [skip.row for skip in graphs.skipped]
+        if graphs.row is not None:
+            rows = np.asarray(graphs.row, np.int64)
+            if rows.shape != graphs.num_nodes.shape:
+                raise InputError(f"row has shape {rows.shape}; accepted: {graphs.num_nodes.shape}")
+            self.num_rows += len(rows) + len(skipped)
+        else:
+            end = self.num_rows + len(graphs.num_nodes) + len(skipped)
+            if any(not self.num_rows <= row < end for row in skipped):
+                raise InputError(f"skipped rows {skipped[:3]}... lie outside the run's {self.num_rows}..{end - 1}")
+            rows = np.setdiff1d(np.arange(self.num_rows, end), skipped, assume_unique=True)
+            self.num_rows = end
+        return rows.astype(smallest_unsigned(rows.max(initial=0)))
+
+
+def _check_splits(splits: Splits, num_graphs: int) -> None:
+    taken = np.zeros(num_graphs, np.bool_)
+    for name, index in splits.items():
+        check_split_name(name)
+        if index.ndim != 1:
+            raise InputError(f"split {name} has shape {index.shape}; accepted: (graphs,)")
+        if len(index) and not 0 <= index.min() <= index.max() < num_graphs:
+            wrong = index[(index < 0) | (index >= num_graphs)][0]
+            raise InputError(f"split {name} names graph {wrong}; accepted: 0..{num_graphs - 1}")
+        if taken[index].any() or len(np.unique(index)) < len(index):
+            raise InputError(f"split {name} names a graph that it or another split already has")
+        taken[index] = True
+
+
+def _statistics(
+    file: Path, entry: ArrayEntry, starts: npt.NDArray[np.int64], train: npt.NDArray[np.int64] | None
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return each target's mean and standard deviation over the training graphs, missing labels left out."""
+    targets = entry.shape[1]
+    count, mean, spread = np.zeros(targets), np.zeros(targets), np.zeros(targets)
+    label = np.memmap(file, "<f4", "r", shape=entry.shape)
+    for first in range(0, 0 if train is None else len(train), _CHUNK):
+        assert train is not None
+        chunk = np.sort(train[first : first + _CHUNK])
+        lengths = starts[chunk + 1] - starts[chunk]
+        within = np.arange(lengths.sum()) - np.repeat(lengths.cumsum() - lengths, lengths)
+        values = label[np.repeat(starts[chunk], lengths) + within].astype(np.float64)
+        known = ~np.isnan(values)
+        # Chan's update: exact where summing squares would cancel, as for large targets of small spread.
+        n = known.sum(0)
+        chunk_mean = np.where(known, values, 0.0).sum(0) / np.maximum(n, 1)
+        chunk_spread = np.where(known, values - chunk_mean, 0.0).__pow__(2).sum(0)
+        total = np.maximum(count + n, 1)
+        spread += chunk_spread + (chunk_mean - mean) ** 2 * count * n / total
+        mean += (chunk_mean - mean) * n / total
+        count += n
+    deviation = np.sqrt(spread / np.maximum(count, 1))
+    return tuple(mean.tolist()), tuple(np.where(deviation > 0, deviation, 1.0).tolist())

@@ -1,0 +1,1 @@
+"""Tables of molecules: reading them and their target columns."""

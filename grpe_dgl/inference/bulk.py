@@ -1,0 +1,118 @@
+"""Predictions and fingerprints of whole tables, chunk by chunk, in one process or several."""
+
+import collections
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from grpe_dgl.inference.ensemble import Ensemble
+from grpe_dgl.inference.inputs import Chunk, Job, Rows
+from grpe_dgl.inference.predictor import Predictor, load
+from grpe_dgl.inference.writers import Writer
+from grpe_dgl.io.workers import run_in_order
+
+Array = npt.NDArray[Any]
+Result = tuple[list[str | None], list[Array]]
+"""Why rows have no graph, or None, and the numbers of those that have one."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What makes a chunk's predictions; a process that is sent one opens the checkpoints itself."""
+
+    checkpoints: tuple[Path, ...]
+    device: str
+
+    @functools.cached_property
+    def ensemble(self) -> Ensemble:
+        """The models."""
+        return Ensemble([load(path, device=self.device) for path in self.checkpoints])
+
+    def __call__(self, chunk: Chunk) -> Result:
+        """Predict a chunk."""
+        return chunk.errors, self.ensemble.predict(chunk)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Prediction, (self.checkpoints, self.device)
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What makes a chunk's fingerprints; a process that is sent one opens the checkpoint itself."""
+
+    checkpoint: Path
+    device: str
+    layers: int
+
+    @functools.cached_property
+    def predictor(self) -> Predictor:
+        """The model."""
+        return load(self.checkpoint, device=self.device)
+
+    @property
+    def width(self) -> int:
+        """How many numbers a fingerprint has."""
+        return self.layers * self.predictor.checkpoint.recipe.model.hidden_size
+
+    def __call__(self, chunk: Chunk) -> Result:
+        """Return a chunk's fingerprints."""
+        return chunk.errors, self.predictor.fingerprint_chunk(chunk, self.layers)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Fingerprint, (self.checkpoint, self.device, self.layers)
+
+
+def write_predictions(
+    rows: Rows, prediction: Prediction, writer: Writer, *, workers: int = 1
+) -> Iterator[list[str | None]]:
+    """Predict and write every row; yield after each chunk its rows' errors, None for those with a prediction."""
+    ensemble = prediction.ensemble
+    none = [""] * len(ensemble.text_columns)
+    missing = np.full((1, len(ensemble.number_columns)), np.nan)
+    for chunk_cells, errors, values in _results(rows.jobs, prediction, workers):
+        found = iter(values)
+        texts: list[list[str]] = []
+        numbers: list[Array] = []
+        reasons: list[str | None] = []
+        for row, cells in enumerate(chunk_cells):
+            these = missing if errors[row] is not None else next(found)
+            own = [none] if errors[row] is not None else ensemble.texts(these)
+            if errors[row] is None and not np.isfinite(these).all():
+                errors[row] = "the model's output is not a number"
+            texts += [[*cells, *more] for more in own]
+            numbers.append(these)
+            reasons += [errors[row]] * len(these)
+        writer.write(texts, np.concatenate(numbers), reasons)
+        yield errors
+
+
+def write_fingerprints(
+    rows: Rows, fingerprint: Fingerprint, writer: Writer, *, workers: int = 1
+) -> Iterator[list[str | None]]:
+    """Write every row's fingerprint; yield after each chunk its rows' errors, None for those with a fingerprint."""
+    for cells, errors, values in _results(rows.jobs, fingerprint, workers):
+        numbers = np.full((len(cells), fingerprint.width), np.nan, np.float32)
+        if values:
+            numbers[[place for place, error in enumerate(errors) if error is None]] = np.concatenate(values)
+        writer.write(cells, numbers, errors)
+        yield errors
+
+
+def _results(
+    jobs: Iterator[Job], compute: Callable[[Chunk], Result], workers: int
+) -> Iterator[tuple[list[list[str]], list[str | None], list[Array]]]:
+    """Yield every job's cells with what was computed of it, in order. The cells stay in this process."""
+    waiting: collections.deque[list[list[str]]] = collections.deque()
+
+    def readers() -> Iterator[Callable[[], Chunk]]:
+        for cells, read in jobs:
+            waiting.append(cells)
+            yield read
+
+    for errors, values in run_in_order(readers(), compute, workers):
+        yield waiting.popleft(), errors, values

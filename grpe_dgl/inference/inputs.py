@@ -1,0 +1,111 @@
+"""Rows to predict, some hundreds at a time: from SMILES, from a table, from a processed dataset."""
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from grpe_dgl.data.dataset import Dataset
+from grpe_dgl.data.molecules.columns import ATOM_COLUMNS, NUM_BOND_TYPES
+from grpe_dgl.data.molecules.smiles import MAX_NODES, graphs_of_smiles
+from grpe_dgl.data.sources.source import Task
+from grpe_dgl.data.store.arrays import ArraysInMemory, GraphArrays
+from grpe_dgl.data.store.store import Store
+from grpe_dgl.data.store.validation import Layout, pack
+from grpe_dgl.data.tables.table import Table
+
+SIZE = 500  # rows at a time: batches are full, and progress shows every few seconds for the largest models, too
+_LAYOUT = Layout(
+    task=Task(level="graph", kind="regression", targets=(), metric="mae"),  # molecules to predict have no labels
+    node_vocabulary=ATOM_COLUMNS,
+    node_features=None,
+    num_edge_types=NUM_BOND_TYPES,
+    undirected=True,
+)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """The graphs of some rows."""
+
+    errors: list[str | None]
+    """(R,): why a row has no graph; None where it has one."""
+    arrays: GraphArrays
+    graphs: npt.NDArray[np.int64]
+    """(rows without an error,): their graphs' numbers in `arrays`."""
+
+
+Job = tuple[list[list[str]], Callable[[], Chunk]]
+"""The cells of some rows, as they are to stand in the output, and what reads their graphs, here or elsewhere."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of an input."""
+
+    columns: list[str]
+    total: int
+    noun: str
+    """What one of them is."""
+    jobs: Iterator[Job]
+
+
+def smiles_rows(smiles: Sequence[str], *, max_nodes: int = MAX_NODES) -> Rows:
+    """Return molecules as rows of one column; those of more than `max_nodes` atoms have an error instead of a graph."""
+    return Rows(["smiles"], len(smiles), "molecule", _jobs((([text], text) for text in smiles), max_nodes))
+
+
+def table_rows(table: Table, smiles: str, *, max_nodes: int = MAX_NODES) -> Rows:
+    """Return the rows of a table whose column `smiles` has molecules."""
+    # SMILES, Smiles: what is called so in any case is meant, if it is one column.
+    alike = [name for name in table.columns if name.lower() == smiles.lower()]
+    place = table.place(alike[0] if len(alike) == 1 else smiles)
+    total = sum(1 for _ in table.rows())  # also finds a broken row before hours of work, not after
+    rows = ((cells, cells[place].strip()) for _, cells in table.rows())
+    return Rows(table.columns, total, "molecule", _jobs(rows, max_nodes))
+
+
+def dataset_rows(data: Dataset, split: str | None) -> Rows:
+    """Return the graphs of a processed dataset, of one split in its order or all of them, as rows of three columns."""
+    names = np.full(len(data), "", dtype=object)
+    for name, part in data.splits.items():
+        names[part.index] = name
+    index = np.arange(len(data)) if split is None else data[split].index
+
+    def jobs() -> Iterator[Job]:
+        for first in range(0, len(index), SIZE):
+            graphs = index[first : first + SIZE]
+            cells = [[str(graph), str(int(data.store.row[graph])), str(names[graph])] for graph in graphs]
+            yield cells, functools.partial(stored, data.store.path, graphs)
+
+    return Rows(["graph", "row", "split"], len(index), "graph", jobs())
+
+
+def read(smiles: Sequence[str], max_nodes: int = MAX_NODES) -> Chunk:
+    """Return the graphs of molecules."""
+    run = pack(graphs_of_smiles(smiles, max_nodes=max_nodes), _LAYOUT)
+    errors: list[str | None] = [None] * len(smiles)
+    for skip in run.graphs.skipped:
+        errors[skip.row] = skip.reason
+    arrays = ArraysInMemory(run, _LAYOUT)
+    return Chunk(errors, arrays, np.arange(len(arrays)))
+
+
+def stored(path: Path, graphs: npt.NDArray[np.int64]) -> Chunk:
+    """Return graphs of the processed dataset in the folder `path`."""
+    return Chunk([None] * len(graphs), _store(path), graphs)
+
+
+@functools.lru_cache(maxsize=1)
+def _store(path: Path) -> Store:
+    return Store(path)
+
+
+def _jobs(rows: Iterable[tuple[list[str], str]], max_nodes: int) -> Iterator[Job]:
+    iterator = iter(rows)
+    while some := list(islice(iterator, SIZE)):
+        yield [cells for cells, _ in some], functools.partial(read, [smiles for _, smiles in some], max_nodes)

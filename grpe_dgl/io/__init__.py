@@ -1,0 +1,1 @@
+"""Files, downloads and worker processes: what touches the system."""

@@ -1,0 +1,1 @@
+"""How numba kernels are compiled and run on torch's threads."""

@@ -1,0 +1,1 @@
+"""Families of models: one folder each, named in `grpe_dgl.families`."""

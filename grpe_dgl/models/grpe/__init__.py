@@ -1,0 +1,1 @@
+"""GRPE: a graph transformer with relative positional encoding."""

@@ -1,0 +1,84 @@
+"""One block of the transformer."""
+
+import dgl
+from torch import Tensor, nn
+
+from grpe_dgl.models.grpe.attention import GRPEAttention
+from grpe_dgl.models.grpe.encodings import Tables
+from grpe_dgl.models.recomputation import recomputed
+from grpe_dgl.ops import DensePairs
+from grpe_dgl.ops.residual_dropout import residual_dropout
+
+
+class GRPELayer(nn.Module):
+    r"""Pre-norm transformer block with relative attention.
+
+    ::
+
+        x = x + Dropout(Attention(LayerNorm(x)))
+        x = x + Dropout(FFN(LayerNorm(x)))        FFN = Linear, exact GELU, Linear
+
+    Parameters
+    ----------
+    hidden_size, num_heads
+        Width of x and number of heads.
+    ffn_size
+        Width inside the FFN.
+    dropout
+        Dropout of both branches, in training only.
+    attention_dropout, key_term, backend
+        See `grpe_dgl.nn.GRPEAttention`.
+
+    Examples
+    --------
+    >>> import dgl, torch
+    >>> from grpe_dgl.nn import GRPELayer, RelationEncodings
+    >>> from grpe_dgl.transforms import ToPairGraph
+    >>> pairs = ToPairGraph(max_distance=5, num_edge_types=1)(dgl.rand_graph(7, 10))
+    >>> encodings = RelationEncodings(5, 1, hidden_size=16, num_heads=4)
+    >>> layer = GRPELayer(hidden_size=16, num_heads=4, ffn_size=32)
+    >>> layer(pairs, torch.randn(7, 16), encodings()).shape
+    torch.Size([7, 16])
+    """
+
+    def __init__(
+        self,
+        hidden_size: int,
+        num_heads: int,
+        ffn_size: int,
+        *,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        key_term: str = "neighbour",
+        backend: str = "auto",
+    ) -> None:
+        super().__init__()
+        self.attention_norm = nn.LayerNorm(hidden_size)
+        self.attention = GRPEAttention(
+            hidden_size, num_heads, attention_dropout=attention_dropout, key_term=key_term, backend=backend
+        )
+        self.ffn_norm = nn.LayerNorm(hidden_size)
+        self.ffn = nn.Sequential(nn.Linear(hidden_size, ffn_size), nn.GELU(), nn.Linear(ffn_size, hidden_size))
+        self.dropout = dropout
+
+    def forward(self, pairs: dgl.DGLGraph | DensePairs, x: Tensor, tables: Tables) -> Tensor:
+        """Return the block's output, of the shape of x, for x (N, hidden_size) and the tables of `RelationEncodings`.
+
+        With `DensePairs` in place of a pair graph, x is a padded batch, (B, N, hidden_size).
+        """
+        dropout = self.dropout if self.training else 0.0
+        normed = self.attention_norm(x)
+        with recomputed(normed, self.attention_norm, x):
+            update = self.attention(pairs, normed, tables)
+        x = residual_dropout(x, update, dropout)
+        return residual_dropout(x, self._ffn(x), dropout)
+
+    def _ffn(self, x: Tensor) -> Tensor:
+        widen, activate, narrow = self.ffn
+        normed = self.ffn_norm(x)
+        with recomputed(normed, self.ffn_norm, x):
+            wide = widen(normed)
+        active = activate(wide)
+        with recomputed(active, activate, wide):
+            update: Tensor = narrow(active)
+        return update

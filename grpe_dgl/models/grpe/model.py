@@ -1,0 +1,182 @@
+"""The whole model: from a pair graph to predictions."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import dgl
+import torch
+from torch import Tensor, nn
+
+from grpe_dgl.errors import InputError
+from grpe_dgl.models.grpe.encodings import RelationEncodings
+from grpe_dgl.models.grpe.layer import GRPELayer
+from grpe_dgl.models.nodes import NodeColumns, NodeVectors
+from grpe_dgl.ops import DensePairs
+from grpe_dgl.presets import PRESETS
+from grpe_dgl.relations import Relations
+
+LEVELS = ("graph", "node")
+
+
+class GRPE(nn.Module):
+    """Graph transformer with relative positional encoding.
+
+    It reads a pair graph (`grpe_dgl.transforms.ToPairGraph`) and nothing else: ``ndata["feat"]``, ``ndata["virtual"]``
+    and ``edata["relation"]``, the last made with this model's `max_distance` and `num_edge_types`.
+
+    Parameters
+    ----------
+    layers, hidden_size, ffn_size, num_heads
+        The size of the transformer; see `from_preset`.
+    num_outputs
+        Numbers predicted per graph or node.
+    level
+        ``"graph"``: read the virtual node; ``"node"``: read every real node.
+    max_distance, num_edge_types
+        L and E of `grpe_dgl.relations.Relations`.
+    node_vocabulary
+        For integer node features: how many values each column of ``ndata["feat"]`` has.
+    node_features
+        For continuous node features: how many. Exactly one of the two is given.
+    dropout, attention_dropout
+        In both branches of a layer, and on the attention weights.
+    input_noise
+        a: in training, noise uniform in [-a, a] is added to the real nodes' embeddings.
+    topology_attention, edge_attention, graph_value
+        See `RelationEncodings`; switched off, those tables do not exist.
+    share_encodings
+        Whether all layers use one set of tables; otherwise each has its own.
+    key_term, backend
+        See `grpe_dgl.ops.relative_attention`.
+    head_sizes
+        Widths of further layers (Linear, GELU) between the final norm and the output.
+    """
+
+    def __init__(
+        self,
+        *,
+        layers: int,
+        hidden_size: int,
+        ffn_size: int,
+        num_heads: int,
+        num_outputs: int,
+        max_distance: int,
+        num_edge_types: int,
+        level: str = "graph",
+        node_vocabulary: Sequence[int] | None = None,
+        node_features: int | None = None,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        input_noise: float = 0.0,
+        topology_attention: bool = True,
+        edge_attention: bool = True,
+        graph_value: bool = True,
+        share_encodings: bool = True,
+        key_term: str = "neighbour",
+        head_sizes: Sequence[int] = (),
+        backend: str = "auto",
+    ) -> None:
+        super().__init__()
+        if (node_vocabulary is None) == (node_features is None):
+            raise InputError("give either node_vocabulary (integer columns) or node_features (continuous), not both")
+        if level not in LEVELS:
+            raise InputError(f"level is {level!r}; accepted: {', '.join(LEVELS)}")
+        self.level = level
+        self.input_noise = input_noise
+        self.nodes: NodeColumns | NodeVectors
+        if node_vocabulary is not None:
+            self.nodes = NodeColumns(node_vocabulary, hidden_size)
+        else:
+            assert node_features is not None
+            self.nodes = NodeVectors(node_features, hidden_size)
+        self.virtual_node = nn.Parameter(torch.zeros(hidden_size))
+        self.relations = Relations(max_distance, num_edge_types)
+        self.encodings = nn.ModuleList(
+            RelationEncodings(
+                max_distance,
+                num_edge_types,
+                hidden_size,
+                num_heads,
+                topology_attention=topology_attention,
+                edge_attention=edge_attention,
+                graph_value=graph_value,
+            )
+            for _ in range(1 if share_encodings else layers)
+        )
+        self.layers = nn.ModuleList(
+            GRPELayer(
+                hidden_size,
+                num_heads,
+                ffn_size,
+                dropout=dropout,
+                attention_dropout=attention_dropout,
+                key_term=key_term,
+                backend=backend,
+            )
+            for _ in range(layers)
+        )
+        self.final_norm = nn.LayerNorm(hidden_size)
+        widths = [hidden_size, *head_sizes]
+        hidden = [nn.Sequential(nn.Linear(a, b), nn.GELU()) for a, b in zip(widths, widths[1:], strict=False)]
+        self.head = nn.Sequential(*hidden, nn.Linear(widths[-1], num_outputs))
+
+    @classmethod
+    def from_preset(cls, preset: str, **arguments: Any) -> Self:
+        """Build a model of one of the paper's sizes: tiny, small, standard or large.
+
+        Parameters
+        ----------
+        preset
+            A name of `PRESETS`, which says what layers, hidden_size, ffn_size and num_heads it stands for.
+        **arguments
+            The other arguments of `GRPE`; one of the four sizes given here overrides the preset's.
+        """
+        if preset not in PRESETS:
+            raise InputError(f"preset is {preset!r}; accepted: {', '.join(PRESETS)}")
+        return cls(**{**PRESETS[preset], **arguments})
+
+    def forward(self, pairs: dgl.DGLGraph) -> Tensor:
+        """Predict: (graphs, num_outputs) at graph level, (real nodes, num_outputs) at node level."""
+        virtual = self._virtual(pairs)
+        x = self.encode(pairs)[-1][virtual if self.level == "graph" else ~virtual]
+        return self.head(self.final_norm(x))
+
+    def encode(self, pairs: dgl.DGLGraph) -> list[Tensor]:
+        """Return x after every layer, before the final norm: (N, hidden_size) each, virtual nodes included."""
+        self._require_same_codes(pairs)
+        x = self.embed(self.nodes.check(pairs.ndata["feat"]), self._virtual(pairs))
+        return self.encode_embedded(pairs, x)
+
+    def embed(self, feat: Tensor, virtual: Tensor) -> Tensor:
+        """Return what the first layer takes, (..., hidden_size), for features (..., F) and a bool mask (...)."""
+        x = self.nodes(feat)
+        if self.training and self.input_noise:
+            x = x + torch.empty_like(x).uniform_(-self.input_noise, self.input_noise)
+        return torch.where(virtual.unsqueeze(-1), self.virtual_node.to(x.dtype), x)
+
+    def encode_embedded(self, pairs: dgl.DGLGraph | DensePairs, x: Tensor) -> list[Tensor]:
+        """Return x after every layer, for embedded nodes x: (N, hidden_size), with `DensePairs` (B, N, hidden_size)."""
+        tables = [encodings() for encodings in self.encodings]
+        hidden = []
+        for index, layer in enumerate(self.layers):
+            x = layer(pairs, x, tables[index % len(tables)])
+            hidden.append(x)
+        return hidden
+
+    def _require_same_codes(self, pairs: dgl.DGLGraph) -> None:
+        """Raise if the pair graph says that its codes mean something else than this model's."""
+        theirs = getattr(pairs, "relations", self.relations)  # a graph that was put together by hand says nothing
+        if theirs != self.relations:
+            raise InputError(
+                f"the pair graph was made with max_distance {theirs.max_distance} and num_edge_types "
+                f"{theirs.num_edge_types}, the model with {self.relations.max_distance} and "
+                f"{self.relations.num_edge_types}; accepted: the same"
+            )
+
+    def _virtual(self, pairs: dgl.DGLGraph) -> Tensor:
+        """Return which nodes are virtual, (N,) bool; a model of graphs needs one in each."""
+        if "virtual" in pairs.ndata:
+            return pairs.ndata["virtual"].bool()
+        if self.level == "graph":
+            raise InputError('the pair graph has no ndata["virtual"]; apply grpe_dgl.transforms.AddVirtualNode first')
+        return torch.zeros(pairs.num_nodes(), dtype=torch.bool, device=pairs.device)

@@ -1,0 +1,1 @@
+"""What combines training, inference and reporting."""
