@@ -12,7 +12,7 @@ from ..support.progress import progress
 from ..support.resolve_dataset import resolve_dataset
 
 if TYPE_CHECKING:
-    from grpe_dgl.data.sources.source import Task
+    from grpe_dgl.schema import Task
     from grpe_dgl.training.metrics import Metric
 
 
@@ -47,7 +47,6 @@ def evaluate_command(
 
     from grpe_dgl.checkpoint.file import load_checkpoint
     from grpe_dgl.data import load
-    from grpe_dgl.data.description import Description
     from grpe_dgl.errors import InputError
     from grpe_dgl.recipe.training import METRICS_OF_KIND
     from grpe_dgl.training.distributed import Processes
@@ -56,17 +55,17 @@ def evaluate_command(
     from grpe_dgl.training.submission import write_submission
 
     saved = load_checkpoint(checkpoint)
-    kind = saved.description.task.kind
-    names = metric or (saved.recipe.training.metric or saved.description.task.metric,)
+    kind = saved.schema.task.kind
+    names = metric or (saved.recipe.training.metric or saved.schema.task.metric,)
     for name in names:
         if name not in METRICS_OF_KIND[kind]:
             raise click.UsageError(f"--metric {name}: accepted for {kind}: {', '.join(METRICS_OF_KIND[kind])}")
-    folder = resolve_dataset(dataset or saved.recipe.dataset or saved.description.name, data, raw_dir)
-    opened = load(folder, max_distance=saved.recipe.model.max_distance)
-    description = Description.of(opened.manifest)
-    saved.description.require_same_input(description, what=str(folder))
-    saved.description.require_same_task(description, what=str(folder))
-    _warn_of_other_names(saved.description.task, description.task, folder)
+    folder = resolve_dataset(dataset or saved.recipe.dataset or saved.schema.name, data, raw_dir)
+    opened = load(folder, view=saved.recipe.model.view)
+    schema = opened.schema
+    saved.schema.require_same_input(schema, what=str(folder))
+    saved.schema.require_same_task(schema, what=str(folder))
+    _warn_of_other_names(saved.schema.task, schema.task, folder)
     chosen = opened[split]
     labelled = is_labelled(chosen)
     if submission is None and not labelled:
@@ -75,29 +74,29 @@ def evaluate_command(
         )
     target = choose_device(device)
     model = saved.model().to(target)
-    with progress(f"{description.name} {split}", len(chosen), "graphs") as done:
+    with progress(f"{schema.name} {split}", len(chosen), "graphs") as done:
         predictions = predict_split(
             model,
             chosen,
-            saved.description,
+            saved.schema,
             batch_size=batch_size or saved.recipe.training.batch_size,
             processes=Processes(device=torch.device(target)),
             precision=saved.recipe.training.precision,
             after_batch=done,
         )
     if submission is not None:
-        click.echo(f"written: {write_submission(predictions, description.name, split, submission)}")
+        click.echo(f"written: {write_submission(predictions, schema.name, split, submission)}")
     if not labelled:
         return
     labels = chosen.labels()
     values = {name: METRICS[name].compute(predictions, labels) for name in names}
-    per_target = by_target(predictions, labels, saved.description.task, names)
+    per_target = by_target(predictions, labels, saved.schema.task, names)
     if as_json:
         parts = {"per_target": per_target} if per_target else {}
-        click.echo(json.dumps({"dataset": description.name, "split": split, "graphs": len(chosen), **values, **parts}))
+        click.echo(json.dumps({"dataset": schema.name, "split": split, "graphs": len(chosen), **values, **parts}))
         return
     for name, value in values.items():
-        click.echo(f"{description.name} {split} ({len(chosen):,} graphs): {name} {METRICS[name].text(value)}")
+        click.echo(f"{schema.name} {split} ({len(chosen):,} graphs): {name} {METRICS[name].text(value)}")
     for target, measured in per_target.items():
         texts = [f"{name} {_text(METRICS[name], value)}" for name, value in measured.items()]
         click.echo(f"  {target}: {', '.join(texts)}")

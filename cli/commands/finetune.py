@@ -13,7 +13,7 @@ from ..support.run_experiment import run_experiment
 from .train import overrides_of, training_options
 
 if TYPE_CHECKING:
-    from grpe_dgl.nn import GRPE
+    from grpe_dgl.models.model import GraphModel
 
 OWN_DATA = "property"  # the recipe for data that has none of its own
 
@@ -44,12 +44,11 @@ def finetune_command(
     TARGET is a recipe (a YAML file, or a name that `grpe recipes` lists), a dataset's name, or a folder that
     `grpe preprocess` made. The model is the checkpoint's; head and dropout are the recipe's; --set changes anything.
     """
-    from grpe_dgl.checkpoint.build import build_for
+    from grpe_dgl.checkpoint.build import build_model
     from grpe_dgl.checkpoint.file import load_checkpoint
-    from grpe_dgl.checkpoint.transfer import provenance_of, require_fits, transfer_weights
+    from grpe_dgl.checkpoint.transfer import provenance_of, require_transferable, transfer_weights
     from grpe_dgl.data import load
     from grpe_dgl.data.catalogue import short_name
-    from grpe_dgl.data.description import Description
     from grpe_dgl.recipe import load_recipe, shipped_recipes
 
     source = load_checkpoint(checkpoint)
@@ -69,30 +68,28 @@ def finetune_command(
         raise click.UsageError(f"{target} is for the dataset {wanted}; --dataset is {dataset}")
     if freeze_encoder:
         shortcuts["freeze_encoder"] = True
-    kept = {key: getattr(recipe.model, key) for key in ("dropout", "attention_dropout", "input_noise", "head_sizes")}
     recipe = dataclasses.replace(
         recipe,
         dataset=Path(wanted).name if recipe.dataset is None else recipe.dataset,
         start_from=str(checkpoint),
-        model=dataclasses.replace(source.recipe.model, **kept),
+        model=source.recipe.model.for_finetuning(recipe.model),
     ).override(overrides_of(settings, recipe.to_dict()["training"], **shortcuts), source=recipe_name)
 
     folder = resolve_dataset(wanted, data, raw_dir)
-    description = Description.of(load(folder).manifest)
-    require_fits(source, recipe.model, description, what=str(checkpoint), target=str(folder))
+    schema = load(folder).schema
+    require_transferable(source, recipe.model, schema, what=str(checkpoint), target=str(folder))
 
-    def start(model: "GRPE") -> dict[str, Any]:
+    def start(model: "GraphModel") -> dict[str, Any]:
         return provenance_of(source, checkpoint, transfer_weights(source, model, recipe.model))
 
     # Once before anything is written, to say what will happen.
-    model = build_for(recipe.model, description)
+    model = build_model(recipe.model, schema)
     carried = transfer_weights(source, model, recipe.model)
     if os.environ.get("RANK", "0") == "0" and not resume:
         click.echo(f"recipe {recipe_name}, data {folder}")
-        click.echo(f"carried from {checkpoint} ({source.description.name}): {carried.numbers:,} weights")
-        if recipe.model.key_term != source.recipe.model.key_term:
-            terms = f"{source.recipe.model.key_term} there, {recipe.model.key_term} here"
-            click.echo(f"model.key_term is {terms}: the key tables are carried, but meet other keys")
+        click.echo(f"carried from {checkpoint} ({source.schema.name}): {carried.numbers:,} weights")
+        for note in recipe.model.transfer_warnings(source.recipe.model):
+            click.echo(note)
         for title, names in (("new", carried.fresh), ("left behind", carried.left)):
             if names:
                 click.echo(f"{title}: {', '.join(names)}")

@@ -66,7 +66,6 @@ def checkpoints_and_inputs(arguments: tuple[str, ...]) -> tuple[list[Path], list
 def open_rows(inputs: list[str], predictor: "Predictor", *, smiles: str, split: str | None, max_nodes: int) -> "Rows":
     """Return the rows of one table, one processed dataset, or SMILES that were typed."""
     from grpe_dgl.data import load
-    from grpe_dgl.data.description import Description
     from grpe_dgl.data.tables.table import Table
     from grpe_dgl.errors import InputError
     from grpe_dgl.inference.inputs import dataset_rows, smiles_rows, table_rows
@@ -79,7 +78,7 @@ def open_rows(inputs: list[str], predictor: "Predictor", *, smiles: str, split: 
     path = Path(inputs[0])
     if files and path.is_dir():
         data = load(path)
-        predictor.description.require_same_input(Description.of(data.manifest), what=str(path), model=predictor.source)
+        predictor.schema.require_same_input(data.schema, what=str(path), model=predictor.source)
         if data.manifest.num_skipped:
             skipped = f"{data.manifest.num_skipped:,} rows of its source have no graph"
             click.echo(f"{path}: {skipped}; {path / 'skipped.csv'} says why", err=True)

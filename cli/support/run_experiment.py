@@ -16,7 +16,7 @@ from .errors import INTERRUPTED, TERMINATED
 from .run_display import curve, data_line, model_line, result_lines, show_run
 
 if TYPE_CHECKING:
-    from grpe_dgl.nn import GRPE
+    from grpe_dgl.models.model import GraphModel
     from grpe_dgl.recipe import Recipe
     from grpe_dgl.training.distributed import Processes
 
@@ -56,7 +56,7 @@ def run_experiment(
     device: str,
     max_time: float | None,
     tensorboard: bool,
-    start: "Callable[[GRPE], dict[str, Any]] | None" = None,
+    start: "Callable[[GraphModel], dict[str, Any]] | None" = None,
 ) -> None:
     """Make every run of the recipe, showing how they go, and print the table of results."""
     import torch
@@ -87,7 +87,7 @@ def run_experiment(
         )
         shown = None
         for planned in planned_runs:
-            data = load(dataset, max_distance=planned.recipe.model.max_distance)
+            data = load(dataset, view=planned.recipe.model.view)
             if len(planned_runs) > 1:
                 say(f"\n{planned.title}: {planned.folder}")
             if planned.recipe.model != shown:
