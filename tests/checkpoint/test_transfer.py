@@ -22,8 +22,7 @@ def target(source, **model):
 def encoded(model, source, max_distance, seed=3):
     """What a model makes of random graphs, after every layer, with the codes of its own max_distance."""
     other = dataclasses.replace(source, recipe=source.recipe.override({"model.max_distance": max_distance}))
-    predictor.checkpoint = other
-    return [x for batch in random_batches(source, seed=seed) for x in model.encode(batch.pairs)]
+    return [x for batch in random_batches(other, seed=seed) for x in model.encode(batch.pairs)]
 
 
 def test_every_weight_but_the_head_carries_over():
