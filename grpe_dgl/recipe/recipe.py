@@ -10,9 +10,10 @@ import yaml
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.messages import nearest
+from grpe_dgl.objectives import LOSSES_OF_KIND, METRICS_OF_KIND
 from grpe_dgl.recipe.fields import read
 from grpe_dgl.recipe.overrides import apply_overrides, expand_preset, parse_overrides
-from grpe_dgl.recipe.training import LOSSES_OF_KIND, METRICS_OF_KIND, ModelRecipe, TrainingRecipe
+from grpe_dgl.recipe.training import ModelRecipe, TrainingRecipe
 
 if TYPE_CHECKING:  # it loads numpy, which listing recipes does not need
     from grpe_dgl.data.sources.source import Task

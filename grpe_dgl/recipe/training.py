@@ -4,20 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.objectives import LOSSES, METRICS, LossName, MetricName
 
 MAX_DISTANCES = range(1, 253)  # what grpe_dgl.relations takes
-LOSSES_OF_KIND: dict[str, tuple[str, ...]] = {
-    "regression": ("l1", "mse"),
-    "binary": ("bce",),
-    "multiclass": ("cross_entropy", "weighted_cross_entropy"),
-}
-"""Which losses fit which kind of task; the first is taken where a recipe names none."""
-METRICS_OF_KIND: dict[str, tuple[str, ...]] = {
-    "regression": ("mae", "rmse", "r2"),
-    "binary": ("rocauc", "ap", "accuracy"),
-    "multiclass": ("accuracy", "weighted_accuracy"),
-}
-"""Which metrics fit which kind of task."""
 
 
 def _require(fits: bool, key: str, found: object, accepted: str) -> None:
@@ -88,10 +77,10 @@ class TrainingRecipe:
     weight_decay: float = 0.0
     clip: float | None = None
     """The largest norm of the gradient; None leaves it alone."""
-    loss: Literal["l1", "mse", "bce", "cross_entropy", "weighted_cross_entropy"] | None = None
-    """None takes the one for the dataset's kind of task: l1, bce or cross_entropy."""
-    metric: Literal["mae", "rmse", "r2", "rocauc", "ap", "accuracy", "weighted_accuracy"] | None = None
-    """What picks the best model; None takes the dataset's own."""
+    loss: LossName | None = None
+    """None takes the default of the dataset's kind of task."""
+    metric: MetricName | None = None
+    """Selects the best epoch; None takes the dataset's own."""
     evaluate_every: int = 1
     """Epochs between evaluations; the last epoch is always evaluated."""
     early_stopping: int | None = None
@@ -142,11 +131,7 @@ class TrainingRecipe:
                 self.stop_after_epochs <= self.epochs, "training.stop_after_epochs", self.stop_after_epochs, accepted
             )
         if self.loss is not None and self.metric is not None:
-            fitting = [
-                metric
-                for kind, losses in LOSSES_OF_KIND.items()
-                if self.loss in losses
-                for metric in METRICS_OF_KIND[kind]
-            ]
+            kinds = set(LOSSES[self.loss].kinds)
+            fitting = [name for name, metric in METRICS.items() if kinds & set(metric.kinds)]
             accepted = f"{', '.join(fitting)}, which fit training.loss {self.loss}"
             _require(self.metric in fitting, "training.metric", self.metric, accepted)

@@ -13,9 +13,9 @@ from grpe_dgl.data.sources.source import Task
 from grpe_dgl.errors import InputError
 from grpe_dgl.messages import counted
 from grpe_dgl.nn import GRPE
-from grpe_dgl.recipe.training import METRICS_OF_KIND
+from grpe_dgl.objectives import METRICS, METRICS_OF_KIND
 from grpe_dgl.training.distributed import SINGLE, Processes
-from grpe_dgl.training.metrics import METRICS, is_defined, needs
+from grpe_dgl.training.metrics import METRIC_FUNCTIONS, is_defined
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
@@ -94,7 +94,7 @@ def _in_order(parts: list[Tensor], split: Split, batch_size: int) -> Tensor:
 def measure(metric: str, predictions: Tensor, labels: Tensor) -> float:
     """Return a metric of predictions against labels; NaN where the labels do not define it."""
     try:
-        return METRICS[metric].compute(predictions, labels)
+        return METRIC_FUNCTIONS[metric](predictions, labels)
     except InputError:
         return float("nan")
 
@@ -126,7 +126,7 @@ def require_validation(data: Dataset, metric: str) -> None:
         instead = f", or choose another metric: --set training.metric={others[-1]}" if others else ""
         raise InputError(
             f"{metric} cannot pick the best epoch: in the split valid of {path} ({size}) no target has "
-            f"{needs(metric)}; {again}{instead}"
+            f"{METRICS[metric].requires}; {again}{instead}"
         )
 
 

@@ -13,11 +13,11 @@ from grpe_dgl.data.batching.collate import Batch
 from grpe_dgl.data.dataset import Dataset
 from grpe_dgl.data.description import Description
 from grpe_dgl.errors import InputError
+from grpe_dgl.objectives import METRICS
 from grpe_dgl.recipe import TrainingRecipe
 from grpe_dgl.training.distributed import SINGLE, Processes
 from grpe_dgl.training.evaluation import autocast, measure, predict_split, standardised
-from grpe_dgl.training.losses import LOSSES
-from grpe_dgl.training.metrics import METRICS
+from grpe_dgl.training.losses import LOSS_FUNCTIONS
 from grpe_dgl.training.schedule import Schedule
 from grpe_dgl.training.state import State, Sums
 
@@ -134,7 +134,7 @@ def _step(
         outputs = model(batch.pairs)
     label = standardised(batch.label, description)
     all_reduce = processes.all_reduce if processes.world_size > 1 else None
-    terms = LOSSES[training.loss](outputs, label, all_reduce)
+    terms = LOSS_FUNCTIONS[training.loss](outputs, label, all_reduce)
     clock.lap("forward")
     state.optimizer.zero_grad(set_to_none=True)
     # DistributedDataParallel takes the mean of the gradients: times their number, that is the gradient of the sum.

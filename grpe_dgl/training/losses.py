@@ -20,6 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.objectives import LOSSES
 
 AllReduce = Callable[[Tensor], Tensor]
 """Returns the sum of a float64 tensor over all processes."""
@@ -122,13 +123,10 @@ def weighted_cross_entropy(predictions: Tensor, labels: Tensor, all_reduce: AllR
     return _terms(summed, (weights * counts).sum(), None)  # the counts were global already
 
 
-LOSSES: dict[str, Callable[[Tensor, Tensor, AllReduce | None], LossTerms]] = {
-    "l1": l1,
-    "mse": mse,
-    "bce": bce,
-    "cross_entropy": cross_entropy,
-    "weighted_cross_entropy": weighted_cross_entropy,
+LOSS_FUNCTIONS: dict[str, Callable[[Tensor, Tensor, AllReduce | None], LossTerms]] = {
+    name: globals()[name] for name in LOSSES
 }
+"""The function above of each loss in `grpe_dgl.objectives`."""
 
 
 def _terms(summed: Tensor, normaliser: Tensor, all_reduce: AllReduce | None) -> LossTerms:

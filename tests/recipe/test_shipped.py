@@ -7,10 +7,10 @@ import yaml
 
 from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.data.sources.source import Task
+from grpe_dgl.objectives import METRICS
 from grpe_dgl.recipe import Recipe, load_recipe, recipe_text, shipped_recipes
 from grpe_dgl.recipe.parameters import DATASETS, count_for_dataset, count_parameters
-from grpe_dgl.training.losses import LOSSES
-from grpe_dgl.training.metrics import METRICS
+from grpe_dgl.training.losses import LOSS_FUNCTIONS
 from grpe_dgl.transforms import AddVirtualNode, ToPairGraph
 
 EXPECTED = """
@@ -79,7 +79,7 @@ def test_one_step(name, variant):
     labels = torch.ones_like(predictions)
     if recipe.training.loss in ("cross_entropy", "weighted_cross_entropy"):
         labels = torch.tensor([0, 1, 1, 0])
-    loss = LOSSES[recipe.training.loss](predictions, labels, None).mean
+    loss = LOSS_FUNCTIONS[recipe.training.loss](predictions, labels, None).mean
     optimiser = torch.optim.AdamW(model.parameters(), lr=recipe.training.learning_rate)
     loss.backward()
     before = [p.detach().clone() for p in model.parameters()]
