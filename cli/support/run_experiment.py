@@ -77,8 +77,8 @@ def run_experiment(
     stop = StopRequest(max_time)
     finished = []
     with processes(choose_device(device)) as group, stop.listening():
-        say = click.echo if group.writes else _silent
-        if group.writes:
+        say = click.echo if group.is_main else _silent
+        if group.is_main:
             prepare_folder(recipe, out, resume=resume)
         group.wait()
         say(data_line(opened))
@@ -96,7 +96,7 @@ def run_experiment(
             if (planned.folder / "results.json").exists():
                 say(f"{planned.folder} is done already")
             try:
-                with show_run(planned.recipe, planned.folder, group.writes, resume, tensorboard) as callbacks:
+                with show_run(planned.recipe, planned.folder, group.is_main, resume, tensorboard) as callbacks:
                     results = run(
                         planned.recipe,
                         data,
@@ -113,9 +113,9 @@ def run_experiment(
                 sys.exit(EXIT_CODES[stop.signal])
             finished.append((planned, results))
             say(result_lines(results))
-            if group.writes:
+            if group.is_main:
                 say(curve(planned.folder, results["metric"]))
-        if group.writes:
+        if group.is_main:
             summary = summarise(finished, recipe)
             write_summary(summary, out)
             if len(finished) > 1 or recipe.paper is not None:

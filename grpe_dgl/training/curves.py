@@ -5,7 +5,7 @@ from typing import Any
 
 from grpe_dgl.io.atomic_file import atomic_file
 from grpe_dgl.objectives import METRICS
-from grpe_dgl.training.loop import best_epoch
+from grpe_dgl.training.history import best_epoch
 
 
 def draw_curves(history: list[dict[str, Any]], *, metric: str, loss: str, title: str, path: Path) -> None:
