@@ -101,7 +101,7 @@ def test_round_trip_and_comment(name):
         if paper is not None and paper.value is None:
             assert "not verified" in comment.replace("\n# ", " ") or "nor which" in comment
         elif paper is not None:
-            assert paper.value.split()[0] in comment or "carries that one's number" in comment.replace("\n# ", " ")
+            assert paper.value.split()[0] in comment or "has the number of that recipe" in comment.replace("\n# ", " ")
 
 
 @pytest.mark.parametrize(
