@@ -12,8 +12,8 @@ from ..support.progress import progress
 from ..support.resolve_dataset import resolve_dataset
 
 if TYPE_CHECKING:
+    from grpe_dgl.objectives import Metric
     from grpe_dgl.schema import Task
-    from grpe_dgl.training.metrics import Metric
 
 
 @click.command("evaluate")
@@ -48,10 +48,10 @@ def evaluate_command(
     from grpe_dgl.checkpoint.file import load_checkpoint
     from grpe_dgl.data import load
     from grpe_dgl.errors import InputError
-    from grpe_dgl.recipe.training import METRICS_OF_KIND
+    from grpe_dgl.objectives import METRICS, METRICS_OF_KIND
     from grpe_dgl.training.distributed import Processes
     from grpe_dgl.training.evaluation import by_target, is_labelled, predict_split
-    from grpe_dgl.training.metrics import METRICS
+    from grpe_dgl.training.metrics import METRIC_FUNCTIONS
     from grpe_dgl.training.submission import write_submission
 
     saved = load_checkpoint(checkpoint)
@@ -89,7 +89,7 @@ def evaluate_command(
     if not labelled:
         return
     labels = chosen.labels()
-    values = {name: METRICS[name].compute(predictions, labels) for name in names}
+    values = {name: METRIC_FUNCTIONS[name](predictions, labels) for name in names}
     per_target = by_target(predictions, labels, saved.schema.task, names)
     if as_json:
         parts = {"per_target": per_target} if per_target else {}
@@ -103,9 +103,7 @@ def evaluate_command(
 
 
 def _text(metric: "Metric", value: float | None) -> str:
-    from grpe_dgl.training.metrics import needs
-
-    return metric.text(value) if value is not None else f"undefined (it needs {needs(metric.name)})"
+    return metric.text(value) if value is not None else f"undefined (it needs {metric.requires})"
 
 
 def _warn_of_other_names(ours: "Task", theirs: "Task", folder: Path) -> None:

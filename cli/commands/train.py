@@ -98,10 +98,10 @@ def train_command(
     `grpe recipes` lists the names.
     """
     from grpe_dgl.recipe import load_recipe
-    from grpe_dgl.recipe.files import read_yaml, recipe_text
+    from grpe_dgl.recipe.load import read_recipe
 
-    # The file as it stands, as it may lack what an option gives.
-    training = read_yaml(recipe_text(recipe), source=recipe).get("training")
+    # Not checked yet: a key that the file lacks may be given as an option.
+    training = read_recipe(recipe).get("training")
     chosen = load_recipe(recipe, overrides_of(settings, training, **shortcuts))
     name = Path(recipe).stem
     if chosen.start_from is not None:

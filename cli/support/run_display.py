@@ -42,7 +42,7 @@ def model_line(settings: "ModelSettings", data: "Dataset") -> str:
 
 def result_lines(results: dict[str, Any]) -> str:
     """Say how a run ended and what its best model is worth."""
-    from grpe_dgl.training.metrics import METRICS
+    from grpe_dgl.objectives import METRICS
 
     metric = METRICS[results["metric"]]
     splits = ", ".join(f"{split} {metric.text(value)}" for split, value in results["splits"].items())
@@ -59,7 +59,7 @@ def curve(folder: Path, metric: str) -> str:
     """Return the validation metric by epoch as a row of bars, low to high, and where the picture is."""
     import csv
 
-    from grpe_dgl.training.metrics import METRICS
+    from grpe_dgl.objectives import METRICS
 
     with (folder / "metrics.csv").open(newline="", encoding="utf-8") as file:
         cells = [row[f"valid_{metric}"] for row in csv.DictReader(file)]
@@ -80,7 +80,7 @@ def curve(folder: Path, metric: str) -> str:
 @contextlib.contextmanager
 def show_run(recipe: "Recipe", folder: Path, speaks: bool, resume: bool, tensorboard: bool) -> "Iterator[Callbacks]":
     """Show a run: a bar or now and then a line, a line per epoch, TensorBoard's files if asked for."""
-    from grpe_dgl.training.metrics import METRICS
+    from grpe_dgl.objectives import METRICS
     from grpe_dgl.training.run import Callbacks
 
     if not speaks:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from grpe_dgl.errors import InputError
 from grpe_dgl.messages import counted
 
 from .device import choose_device
@@ -63,7 +64,7 @@ def run_experiment(
 
     from grpe_dgl.data import load
     from grpe_dgl.training.distributed import processes
-    from grpe_dgl.training.evaluation import require_validation
+    from grpe_dgl.training.evaluation import ValidationSplitError, require_validation
     from grpe_dgl.training.run import run
     from grpe_dgl.training.stop_request import Stopped, StopRequest
     from grpe_dgl.workflows.experiment import best_run, plan, prepare_folder, summarise, table, write_summary
@@ -73,12 +74,18 @@ def run_experiment(
     planned_runs = plan(recipe, out)
     for metric in {planned.recipe.fit_to_task(opened.task).training.metric for planned in planned_runs}:
         assert metric is not None
-        require_validation(opened, metric)
+        try:
+            require_validation(opened, metric)
+        except ValidationSplitError as error:
+            options = "for a CSV, `grpe preprocess csv --force` with another --split, --fractions or --seed"
+            if error.metrics:
+                options += f"; for another metric, --set training.metric={error.metrics[-1]}"
+            raise InputError(f"{error}. In options: {options}") from None
     stop = StopRequest(max_time)
     finished = []
     with processes(choose_device(device)) as group, stop.listening():
-        say = click.echo if group.writes else _silent
-        if group.writes:
+        say = click.echo if group.is_main else _silent
+        if group.is_main:
             prepare_folder(recipe, out, resume=resume)
         group.wait()
         say(data_line(opened))
@@ -96,7 +103,7 @@ def run_experiment(
             if (planned.folder / "results.json").exists():
                 say(f"{planned.folder} is done already")
             try:
-                with show_run(planned.recipe, planned.folder, group.writes, resume, tensorboard) as callbacks:
+                with show_run(planned.recipe, planned.folder, group.is_main, resume, tensorboard) as callbacks:
                     results = run(
                         planned.recipe,
                         data,
@@ -113,9 +120,9 @@ def run_experiment(
                 sys.exit(EXIT_CODES[stop.signal])
             finished.append((planned, results))
             say(result_lines(results))
-            if group.writes:
+            if group.is_main:
                 say(curve(planned.folder, results["metric"]))
-        if group.writes:
+        if group.is_main:
             summary = summarise(finished, recipe)
             write_summary(summary, out)
             if len(finished) > 1 or recipe.paper is not None:

@@ -1,6 +1,7 @@
-"""The typed recipe: what a YAML file may say, and how it is read."""
+"""Recipes: YAML files that are checked against typed dataclasses."""
 
-from grpe_dgl.recipe.files import load_recipe, recipe_text, shipped_recipes
+from grpe_dgl.recipe.files import recipe_text, shipped_recipes
+from grpe_dgl.recipe.load import load_recipe
 from grpe_dgl.recipe.recipe import Paper, Recipe, Variant
 from grpe_dgl.recipe.training import TrainingRecipe
 

@@ -1,4 +1,4 @@
-"""Read a plain mapping into a dataclass, refusing what does not fit with its full key."""
+"""Convert a plain mapping to a dataclass; errors name the full key, what was found and what is accepted."""
 
 import dataclasses
 import difflib
@@ -15,18 +15,19 @@ KINDS: dict[type, str] = {int: "a whole number", float: "a number", bool: "true 
 
 
 def read(cls: type[T], raw: object, *, source: str, path: str = "", sections: Mapping[str, type] | None = None) -> T:
-    """Make a dataclass from what a YAML file held.
+    """Make a dataclass from the content of a YAML file.
 
     Parameters
     ----------
     cls
         The dataclass. Its fields are int, float, bool, str, a Literal, a tuple of one of these, another dataclass or a
-        Mapping from str, each possibly ``| None``. The class attributes ``SHORTHANDS`` and ``READ_BEFORE`` name keys
-        that were taken out before, so that they are listed as accepted; the first stand for several keys.
+        Mapping from str, each possibly ``| None``. The class attributes ``SHORTHANDS`` and ``READ_BEFORE`` name further
+        keys that a file may have; they were resolved before, and are listed as accepted in errors. The first stand for
+        several keys.
     raw
         A mapping.
     source
-        Where it comes from, for errors: the file.
+        The file, for errors.
     path
         The key of `raw` itself, for errors; empty at the top.
     sections
@@ -61,7 +62,7 @@ def read(cls: type[T], raw: object, *, source: str, path: str = "", sections: Ma
 
 
 def convert(hint: Any, value: object, *, source: str, path: str) -> Any:
-    """Return `value` as the type `hint` says, or raise."""
+    """Return `value` converted to the type `hint`, or raise."""
     options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     if value is None and type(None) in options:
         return None
@@ -94,7 +95,7 @@ def convert(hint: Any, value: object, *, source: str, path: str) -> Any:
 
 
 def as_float(value: object) -> float | None:
-    """Return a finite number as a float, None for anything else; YAML reads ``2e-4`` as a text, so texts count too."""
+    """Return a finite number as a float, else None; texts are converted too, because YAML reads ``2e-4`` as one."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
@@ -105,7 +106,7 @@ def as_float(value: object) -> float | None:
 
 
 def kind_of(hint: Any) -> str:
-    """Say in words what a type takes: ``a whole number or null``."""
+    """Describe the values that a type accepts: ``a whole number or null``."""
     if get_origin(hint) in (Union, types.UnionType):
         return " or ".join("null" if option is type(None) else kind_of(option) for option in get_args(hint))
     if get_origin(hint) is Literal:
@@ -116,7 +117,7 @@ def kind_of(hint: Any) -> str:
 
 
 def describe(value: object) -> str:
-    """Say in words what was found: ``'abc' (a text)``."""
+    """Describe a value that was found: ``'abc' (a text)``."""
     if value is None:
         return "null"
     if isinstance(value, Mapping):

@@ -1,16 +1,14 @@
-"""Find and read recipe files, shipped ones and the user's own."""
+"""Find recipe files, shipped ones and the user's own, and parse their YAML."""
 
-from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import yaml
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.messages import nearest
-from grpe_dgl.recipe.overrides import apply_overrides, parse_overrides
-from grpe_dgl.recipe.recipe import Recipe
+from grpe_dgl.recipe.fields import describe
 
 PACKAGE = "grpe_dgl_recipes"
 SUFFIXES = (".yaml", ".yml")
@@ -18,7 +16,7 @@ MERGE = "tag:yaml.org,2002:merge"  # the key <<, which has no value of its own
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """A safe loader that refuses a key given twice, of which YAML would silently keep the last."""
+    """A safe loader that refuses duplicate keys, of which PyYAML would silently keep the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
@@ -34,25 +32,14 @@ class _StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def load_recipe(recipe: str | Path, overrides: Mapping[str, object] | Iterable[str] = ()) -> Recipe:
-    """Read a recipe.
-
-    Parameters
-    ----------
-    recipe
-        A path, or the name of a shipped recipe. A text without a folder and without ``.yaml`` is a name.
-    overrides
-        Keys to change, ``{"model.layers": 4}`` or ``["model.layers=4"]``, with the types of the file's own keys.
-    """
-    changes = parse_overrides(overrides)
-    source = str(recipe) + (f" with {', '.join(f'{key}={value}' for key, value in changes.items())}" if changes else "")
-    raw = read_yaml(recipe_text(recipe), source=str(recipe))
-    return Recipe.from_dict(apply_overrides(raw, changes, source=source), source=source)
+def is_shipped_name(recipe: str | Path) -> TypeGuard[str]:
+    """Whether `recipe` is read as the name of a shipped recipe: a text without a folder and without ``.yaml``."""
+    return isinstance(recipe, str) and Path(recipe).name == recipe and Path(recipe).suffix not in SUFFIXES
 
 
 def recipe_text(recipe: str | Path) -> str:
     """Return the text of a recipe file as it stands, comments included; `recipe` is a path or a shipped name."""
-    if isinstance(recipe, str) and Path(recipe).name == recipe and Path(recipe).suffix not in SUFFIXES:
+    if is_shipped_name(recipe):
         if recipe not in shipped_recipes():
             raise InputError(
                 f"{recipe!r} is not a shipped recipe{nearest(recipe, shipped_recipes())}; "
@@ -66,9 +53,9 @@ def recipe_text(recipe: str | Path) -> str:
             f"{recipe}: there is no such file; accepted: a path to a YAML file, or {', '.join(shipped_recipes())}"
         ) from None
     except UnicodeDecodeError:
-        raise InputError(f"{recipe}: this is not a text file; accepted: a recipe in YAML") from None
+        raise InputError(f"{recipe}: not a text file; accepted: a recipe in YAML") from None
     except OSError as error:
-        raise InputError(f"{recipe}: it cannot be read: {error.strerror}") from None
+        raise InputError(f"{recipe}: cannot be read: {error.strerror}") from None
 
 
 def read_yaml(text: str, *, source: str) -> dict[str, Any]:
@@ -85,7 +72,7 @@ def read_yaml(text: str, *, source: str) -> dict[str, Any]:
     finally:
         loader.dispose()
     if not isinstance(raw, dict):
-        raise InputError(f"{source}: it holds {type(raw).__name__}; accepted: a mapping of keys to values")
+        raise InputError(f"{source}: the file contains {describe(raw)}; accepted: a mapping of keys to values")
     return raw
 
 

@@ -11,8 +11,8 @@ from grpe_dgl.families import DEFAULT, ModelSettings, settings_class
 from grpe_dgl.messages import nearest
 from grpe_dgl.recipe.fields import describe
 
-# An override wins over these keys of the file, which would contradict it: epochs over updates. A preset also wins over
-# the keys it stands for, which depend on the family.
+# An override removes these keys of the file, which would contradict it: epochs the updates. A preset also removes the
+# keys it stands for, which depend on the family.
 REPLACES: dict[str, tuple[str, ...]] = {
     "training.epochs": ("training.updates",),
     "training.updates": ("training.epochs",),
@@ -37,8 +37,13 @@ def parse_overrides(overrides: Mapping[str, object] | Iterable[str]) -> dict[str
     return parsed
 
 
+def section_overrides(section: str, values: Mapping[str, object]) -> dict[str, object]:
+    """Return the keys of a whole section as overrides: ``{"layers": 4}`` of ``model`` as ``{"model.layers": 4}``."""
+    return {f"{section}.{key}": value for key, value in values.items()}
+
+
 def apply_overrides(raw: Mapping[str, Any], overrides: Mapping[str, object], *, source: str) -> dict[str, Any]:
-    """Return a copy of `raw` with each full key set to its value; what an override replaces is dropped."""
+    """Return a copy of `raw` with each full key set to its value, without the keys that an override replaces."""
     changed: dict[str, Any] = copy.deepcopy(dict(raw))
     replaces = dict(REPLACES)
     if isinstance(overrides.get("model.preset"), str):
@@ -64,17 +69,17 @@ def apply_overrides(raw: Mapping[str, Any], overrides: Mapping[str, object], *, 
 
 
 def shorten(training: Mapping[str, Any], epochs: int) -> dict[str, object]:
-    """Return what must change beside ``training.epochs``, as full keys, if someone asks only for so many epochs.
+    """Return the overrides that must accompany ``training.epochs`` when only the number of epochs is given.
 
-    A warm-up keeps its share of the schedule where that becomes shorter, rounded down to whole epochs or updates, and
-    ``stop_after_epochs`` goes: how long to train was just said.
+    If the schedule becomes shorter, the warm-up keeps its share of it, rounded down to whole epochs or updates.
+    ``stop_after_epochs`` is removed.
 
     Parameters
     ----------
     training
-        The recipe's section as it stands in the file; what does not belong there is left to whoever reads it.
+        The recipe's section as written in the file, not checked yet; values of the wrong type are ignored here.
     epochs
-        How many were asked for, 1 or more.
+        The number asked for, 1 or more.
     """
     changes: dict[str, object] = {}
     if training.get("stop_after_epochs") is not None:
@@ -87,7 +92,9 @@ def shorten(training: Mapping[str, Any], epochs: int) -> dict[str, object]:
         changes["training.warmup_updates"] = warmup_updates * epochs // whole
     elif updates and warmup_updates:
         changes["training.warmup_epochs"] = warmup_updates * epochs // updates
-    elif updates and warmup_epochs and warmup_epochs >= epochs:  # their share is unknown without the data
+    elif (
+        updates and warmup_epochs and warmup_epochs >= epochs
+    ):  # the share of the warm-up depends on the size of the dataset
         changes["training.warmup_epochs"] = epochs - 1
     return changes
 

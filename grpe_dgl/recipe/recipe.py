@@ -4,16 +4,23 @@ import dataclasses
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import yaml
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.families import ModelSettings
 from grpe_dgl.messages import nearest
+from grpe_dgl.objectives import LOSSES_OF_KIND, METRICS_OF_KIND
 from grpe_dgl.recipe.fields import read
-from grpe_dgl.recipe.overrides import apply_overrides, expand_preset, family_settings, parse_overrides
-from grpe_dgl.recipe.training import LOSSES_OF_KIND, METRICS_OF_KIND, TrainingRecipe
+from grpe_dgl.recipe.overrides import (
+    apply_overrides,
+    expand_preset,
+    family_settings,
+    parse_overrides,
+    section_overrides,
+)
+from grpe_dgl.recipe.training import TrainingRecipe
 from grpe_dgl.schema import Task
 
 VARIANT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # it names a folder of the run
@@ -24,31 +31,48 @@ class Paper:
     """A number that the paper reports."""
 
     table: str
-    """Which table, by what it holds."""
+    """The table of the paper, by its content."""
     metric: str
-    """In the paper's words, the split included."""
+    """As the paper names it, with the split."""
     value: str | None = None
-    """As the paper prints it; None where it could not be verified."""
+    """As printed in the paper; None if it could not be verified."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """One row of an ablation."""
+    """One row of an ablation: keys that differ from the recipe's, by section or by full key."""
 
-    overrides: Mapping[str, object]
+    model: Mapping[str, object] = field(default_factory=dict)
+    """Merged into the recipe's ``model``, key by key."""
+    training: Mapping[str, object] = field(default_factory=dict)
+    """Merged into the recipe's ``training``, key by key."""
+    overrides: Mapping[str, object] = field(default_factory=dict)
     """Full key to value: ``{"model.max_distance": 3}``."""
     paper: Paper | None = None
+
+    def all_overrides(self) -> dict[str, object]:
+        """Return every change by its full key."""
+        sections = {**section_overrides("model", self.model), **section_overrides("training", self.training)}
+        for key in sections:
+            if key in self.overrides:
+                raise InputError(f"{key} is given in {key.split('.')[0]} and in overrides; accepted: one of them")
+        return {**sections, **self.overrides}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """Everything that changes a number of a run; `grpe_dgl.recipe.load_recipe` reads one from a file."""
+    """Everything that changes a number of a run; `grpe_dgl.recipe.load_recipe` reads one from a file.
+
+    In a file, ``extends`` may name another recipe, whose keys this one inherits.
+    """
+
+    SHORTHANDS: ClassVar = ("extends",)
 
     description: str = ""
     dataset: str | None = None
     """The dataset's name; None: any that fits, given with ``--dataset``."""
     start_from: str | None = None
-    """The recipe whose trained model this one fine-tunes, or in a run that did so the checkpoint; None starts anew."""
+    """The recipe whose trained model this one fine-tunes, or in a fine-tuned run the checkpoint; None: from scratch."""
     model: ModelSettings
     training: TrainingRecipe
     paper: Paper | None = None
@@ -60,13 +84,15 @@ class Recipe:
                 raise InputError(
                     f"variants has the name {name!r}; accepted: letters, digits, and _ . - after the first"
                 )
-            self.variant(name)  # a variant that cannot be applied is refused when the recipe is read, not hours later
+            self.variant(name)  # refuses a variant that cannot be applied now, not when its run starts
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], *, source: str = "recipe") -> Self:
-        """Read what a YAML file or `to_dict` holds; `source` names it in errors."""
+        """Check and convert the content of a YAML file, or what `to_dict` returned; `source` names it in errors."""
         if not isinstance(raw, Mapping):
             return read(cls, raw, source=source)
+        if "extends" in raw:
+            raise InputError(f"{source}: extends is only accepted in a file that load_recipe reads")
         settings = family_settings(raw, source=source)
         raw = expand_preset(raw, source=source)
         if isinstance(raw.get("model"), Mapping):
@@ -74,7 +100,7 @@ class Recipe:
         return read(cls, raw, source=source, sections={"model": settings})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain dicts, lists, numbers and texts, every key written out; `from_dict` gives the recipe back."""
+        """Return plain dicts, lists, numbers and texts, with every default; `from_dict` gives the recipe back."""
         plain = dataclasses.asdict(self, dict_factory=_plain)
         return {**plain, "model": {"name": self.model.NAME, **plain["model"]}}
 
@@ -82,7 +108,7 @@ class Recipe:
         """Return `to_dict` as YAML, which reads back as the same recipe."""
         plain = self.to_dict()
         text = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=120)
-        if yaml.safe_load(text) != plain:  # PyYAML folds some line breaks of Unicode, unless they are escaped
+        if yaml.safe_load(text) != plain:  # PyYAML folds some Unicode line breaks unless they are escaped
             text = yaml.safe_dump(plain, sort_keys=False, width=120)
         return text
 
@@ -92,7 +118,7 @@ class Recipe:
         return Recipe.from_dict(apply_overrides(self.to_dict(), changes, source=source), source=source)
 
     def variant(self, name: str) -> "Recipe":
-        """Return the recipe of one variant: its overrides applied, its number of the paper, no variants of its own."""
+        """Return the recipe of one variant: its changes applied, its paper number, no variants."""
         if name not in self.variants:
             accepted = list(self.variants)
             raise InputError(
@@ -101,10 +127,15 @@ class Recipe:
             )
         chosen = self.variants[name]
         base = dataclasses.replace(self, paper=chosen.paper, variants={})
-        return base.override(chosen.overrides, source=f"variants.{name}.overrides")
+        source = f"variants.{name}"
+        try:
+            changes = chosen.all_overrides()
+        except InputError as error:
+            raise InputError(f"{source}: {error}") from None
+        return base.override(changes, source=source)
 
     def fit_to_task(self, task: Task) -> "Recipe":
-        """Return the recipe with loss and metric written out, or raise if they do not fit what a dataset asks for."""
+        """Return the recipe with loss and metric filled in, or raise if they do not fit a dataset's task."""
         training = self.training
         loss = training.loss or LOSSES_OF_KIND[task.kind][0]
         metric = training.metric or task.metric

@@ -1,22 +1,10 @@
-"""The two sections of a recipe that decide a number: every key, its type and its default."""
+"""The section ``training`` of a recipe: every key, its type and its default."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 from grpe_dgl.errors import InputError
-
-LOSSES_OF_KIND: dict[str, tuple[str, ...]] = {
-    "regression": ("l1", "mse"),
-    "binary": ("bce",),
-    "multiclass": ("cross_entropy", "weighted_cross_entropy"),
-}
-"""Which losses fit which kind of task; the first is taken where a recipe names none."""
-METRICS_OF_KIND: dict[str, tuple[str, ...]] = {
-    "regression": ("mae", "rmse", "r2"),
-    "binary": ("rocauc", "ap", "accuracy"),
-    "multiclass": ("accuracy", "weighted_accuracy"),
-}
-"""Which metrics fit which kind of task."""
+from grpe_dgl.objectives import LOSSES, METRICS, LossName, MetricName
 
 
 def _require(fits: bool, key: str, found: object, accepted: str) -> None:
@@ -31,35 +19,35 @@ class TrainingRecipe:
     batch_size: int
     """Graphs per update, over all processes together."""
     epochs: int | None = None
-    """Length of the schedule in epochs; this or `updates`."""
+    """Length of the schedule in epochs; exactly one of this and `updates` is given."""
     updates: int | None = None
-    """Length of the schedule in optimiser updates; this or `epochs`."""
+    """Length of the schedule in optimiser updates."""
     stop_after_epochs: int | None = None
-    """End here although the schedule is longer; None runs it to its end."""
+    """Stop after this many epochs although the schedule is longer; None runs the whole schedule."""
     warmup_epochs: int | None = None
-    """How much of the schedule is warm-up, in epochs; this, `warmup_updates` or neither."""
+    """Length of the warm-up in epochs; at most one of this and `warmup_updates` is given."""
     warmup_updates: int | None = None
-    """How much of the schedule is warm-up, in updates."""
+    """Length of the warm-up in updates."""
     learning_rate: float = 2e-4
-    """The peak, reached at the end of the warm-up."""
+    """The peak, at the end of the warm-up."""
     final_learning_rate: float = 1e-9
-    """Where the decay ends."""
+    """At the end of the decay."""
     weight_decay: float = 0.0
     clip: float | None = None
-    """The largest norm of the gradient; None leaves it alone."""
-    loss: Literal["l1", "mse", "bce", "cross_entropy", "weighted_cross_entropy"] | None = None
-    """None takes the one for the dataset's kind of task: l1, bce or cross_entropy."""
-    metric: Literal["mae", "rmse", "r2", "rocauc", "ap", "accuracy", "weighted_accuracy"] | None = None
-    """What picks the best model; None takes the dataset's own."""
+    """Gradients are clipped to this norm; None does not clip."""
+    loss: LossName | None = None
+    """None takes the default of the dataset's kind of task."""
+    metric: MetricName | None = None
+    """Selects the best epoch; None takes the dataset's own."""
     evaluate_every: int = 1
     """Epochs between evaluations; the last epoch is always evaluated."""
     early_stopping: int | None = None
-    """End after this many epochs without a better validation metric; None never does."""
+    """Stop after this many epochs without a better validation metric; None: no early stopping."""
     freeze_encoder: bool = False
     """Train the head alone; for fine-tuning."""
     seed: int = 0
     runs: int = 1
-    """How many seeds are trained: seed, seed + 1, ..."""
+    """Number of seeds to train: seed, seed + 1, ..."""
     precision: Literal["float32", "bf16"] = "float32"
 
     def __post_init__(self) -> None:
@@ -101,11 +89,7 @@ class TrainingRecipe:
                 self.stop_after_epochs <= self.epochs, "training.stop_after_epochs", self.stop_after_epochs, accepted
             )
         if self.loss is not None and self.metric is not None:
-            fitting = [
-                metric
-                for kind, losses in LOSSES_OF_KIND.items()
-                if self.loss in losses
-                for metric in METRICS_OF_KIND[kind]
-            ]
+            kinds = set(LOSSES[self.loss].kinds)
+            fitting = [name for name, metric in METRICS.items() if kinds & set(metric.kinds)]
             accepted = f"{', '.join(fitting)}, which fit training.loss {self.loss}"
             _require(self.metric in fitting, "training.metric", self.metric, accepted)

@@ -1,1 +1,1 @@
-"""Training: losses, metrics, the schedule and the loop."""
+"""Training: losses, metrics, the schedule, the loop, and a run in its folder."""

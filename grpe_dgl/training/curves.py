@@ -1,11 +1,16 @@
-"""The picture of a run: its loss and its metric by epoch."""
+"""The plot of a run: its loss and its metric by epoch."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grpe_dgl.io.atomic_file import atomic_file
-from grpe_dgl.training.loop import best_epoch
-from grpe_dgl.training.metrics import METRICS
+from grpe_dgl.objectives import METRICS
+from grpe_dgl.training.history import best_epoch
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LOSS_COLOUR, METRIC_COLOUR = "#1f5fa8", "#b3541e"
 
 
 def draw_curves(history: list[dict[str, Any]], *, metric: str, loss: str, title: str, path: Path) -> None:
@@ -14,30 +19,46 @@ def draw_curves(history: list[dict[str, Any]], *, metric: str, loss: str, title:
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    figure = Figure(figsize=(9, 3.8), layout="constrained")
     FigureCanvasAgg(figure)
-    figure.suptitle(title)
+    figure.suptitle(title, wrap=True)
     left, right = figure.subplots(1, 2)
-    epochs = [row["epoch"] for row in history]
-    left.plot(epochs, [row["train_loss"] for row in history], marker=".", color="#1f5fa8")
-    left.set_title(f"training loss ({loss})", loc="left")
-    scale = 100 if METRICS[metric].percent else 1
+
+    losses = [(row["epoch"], row["train_loss"]) for row in history if row["train_loss"] is not None]
+    _plot(left, losses, f"training loss ({loss})", LOSS_COLOUR)
+    if losses:
+        _mark(left, *losses[-1], "last", LOSS_COLOUR)
+
+    percent = METRICS[metric].percent
+    scale = 100 if percent else 1
     measured = [(row["epoch"], scale * row[f"valid_{metric}"]) for row in history if row[f"valid_{metric}"] is not None]
-    right.plot([x for x, _ in measured], [y for _, y in measured], marker=".", color="#b3541e")
-    right.set_title(f"validation {metric}{' (%)' if METRICS[metric].percent else ''}", loc="left")
+    _plot(right, measured, f"validation {metric}{' (%)' if percent else ''}", METRIC_COLOUR)
     best = best_epoch(history, metric)
     if best is not None:
         value = scale * history[best][f"valid_{metric}"]
         right.axhline(value, color="0.7", linewidth=0.8, zorder=0)
-        label = f"best {value:.4g}, epoch {epochs[best]}"
-        right.plot([epochs[best]], [value], "o", label=label, color="#b3541e", markersize=8, fillstyle="none")
-        # Above the axes, where no curve can run under it.
-        right.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2, frameon=False, handletextpad=0.2)
+        _mark(right, history[best]["epoch"], value, "best", METRIC_COLOUR)
+
     for axes in (left, right):
         axes.set_xlabel("epoch")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        if len(epochs) == 1:  # one point: a range of its own would be a sliver of an epoch
-            axes.set_xlim(epochs[0] - 1, epochs[0] + 1)
+        if len(history) == 1:  # matplotlib would show a fraction of an epoch around a single point
+            axes.set_xlim(history[0]["epoch"] - 1, history[0]["epoch"] + 1)
         axes.grid(alpha=0.3)
     with atomic_file(path) as temporary:
         figure.savefig(temporary, format="png", dpi=120)
+
+
+def _plot(axes: "Axes", points: list[tuple[int, float]], title: str, colour: str) -> None:
+    """Plot (epoch, value) points; the title leaves a line free above the axes for the legend of `_mark`."""
+    axes.plot([x for x, _ in points], [y for _, y in points], marker=".", color=colour)
+    axes.set_title(title, loc="left", pad=24)
+
+
+def _mark(axes: "Axes", epoch: int, value: float, name: str, colour: str) -> None:
+    """Circle a point and give its value in a legend between title and axes, where it overlaps neither of them."""
+    label = f"{name} {value:.4g}, epoch {epoch}"
+    axes.plot([epoch], [value], "o", label=label, color=colour, markersize=8, fillstyle="none")
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.1, borderpad=0.3, frameon=False, handletextpad=0.2
+    )

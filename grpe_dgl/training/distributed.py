@@ -1,4 +1,4 @@
-"""Several processes that train one model: who they are, and how they add up and gather numbers."""
+"""Several processes that train one model: rank and number of processes, sums and gathers over them."""
 
 import contextlib
 import os
@@ -12,15 +12,15 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Processes:
-    """One process among `world_size`, started by ``torchrun``; alone, everything here does nothing."""
+    """One of the `world_size` processes that ``torchrun`` started; if it is the only one, no method communicates."""
 
     rank: int = 0
     world_size: int = 1
     device: torch.device = torch.device("cpu")
 
     @property
-    def writes(self) -> bool:
-        """Whether this process is the one that writes files and speaks."""
+    def is_main(self) -> bool:
+        """Whether this is the one process that writes files and prints."""
         return self.rank == 0
 
     def all_reduce(self, tensor: Tensor) -> Tensor:
@@ -46,7 +46,7 @@ class Processes:
         return [part[: int(count)].cpu() for part, count in zip(parts, counts, strict=True)]
 
     def wait(self) -> None:
-        """Return when every process has come here."""
+        """Return when every process has called this."""
         if self.world_size > 1:
             dist.barrier()
 
@@ -57,9 +57,9 @@ SINGLE = Processes()
 
 @contextlib.contextmanager
 def processes(device: torch.device) -> Iterator[Processes]:
-    """Join the processes that ``torchrun`` started, or be the only one.
+    """Join the process group that ``torchrun`` started; without ``torchrun``, this is the only process.
 
-    On CUDA each process takes the GPU of its local rank and they talk through nccl; elsewhere through gloo.
+    On CUDA each process takes the GPU of its local rank and the backend is nccl; elsewhere it is gloo.
     """
     world_size = int(os.environ.get("WORLD_SIZE", "1"))
     if world_size == 1:

@@ -12,14 +12,30 @@ from grpe_dgl.data.dataset import Dataset, Split
 from grpe_dgl.errors import InputError
 from grpe_dgl.messages import counted
 from grpe_dgl.models.model import GraphModel
-from grpe_dgl.recipe.training import METRICS_OF_KIND
+from grpe_dgl.objectives import METRICS, METRICS_OF_KIND
 from grpe_dgl.schema import Schema, Task
 from grpe_dgl.training.distributed import SINGLE, Processes
-from grpe_dgl.training.metrics import METRICS, is_defined, needs
+from grpe_dgl.training.metrics import METRIC_FUNCTIONS, is_defined
+
+
+class ValidationSplitError(InputError):
+    """The split ``valid`` cannot select the best epoch.
+
+    Parameters
+    ----------
+    message
+        What is wrong, and what to change.
+    metrics
+        The metrics that could select the best epoch instead.
+    """
+
+    def __init__(self, message: str, metrics: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.metrics = tuple(metrics)
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
-    """Return the context in which a forward pass runs with the given precision, float32 or bf16."""
+    """Return the context for a forward pass in the given precision, float32 or bf16."""
     if precision == "bf16":
         return torch.autocast(device.type, torch.bfloat16)
     return contextlib.nullcontext()
@@ -38,7 +54,7 @@ def predict_split(
 ) -> Tensor:
     """Return the predictions for a whole split, in its order and the labels' unit: (graphs or nodes, outputs) on CPU.
 
-    Every graph is seen by one process; each gets the predictions of all.
+    The graphs are divided among the processes, and every process returns the predictions for all of them.
     """
     was_training = model.training
     model.eval()
@@ -59,14 +75,14 @@ def predict_split(
 
 
 def _in_order(parts: list[Tensor], split: Split, batch_size: int) -> Tensor:
-    """Put the processes' rows, (n_r, T) each, into the split's order: every batch is shared out among them in turn."""
+    """Put the rows of each process, (n_r, T), into the split's order: every batch was divided among the processes."""
     cursors = [0] * len(parts)
     pieces = []
     per_rank = [
         list(split.batches(batch_size=batch_size, rank=rank, world_size=len(parts)).indices(0))
         for rank in range(len(parts))
     ]
-    position = {int(graph): place for place, graph in enumerate(split.index)}
+    position = {int(graph): number for number, graph in enumerate(split.index)}
     for rank, batches in enumerate(per_rank):
         for index in batches:
             rows = len(index)
@@ -78,9 +94,9 @@ def _in_order(parts: list[Tensor], split: Split, batch_size: int) -> Tensor:
 
 
 def measure(metric: str, predictions: Tensor, labels: Tensor) -> float:
-    """Return a metric of predictions against labels; NaN where the labels do not define it."""
+    """Return a metric of predictions against labels; NaN if it is undefined for these labels."""
     try:
-        return METRICS[metric].compute(predictions, labels)
+        return METRIC_FUNCTIONS[metric](predictions, labels)
     except InputError:
         return float("nan")
 
@@ -88,7 +104,7 @@ def measure(metric: str, predictions: Tensor, labels: Tensor) -> float:
 def by_target(
     predictions: Tensor, labels: Tensor, task: Task, metrics: Sequence[str]
 ) -> dict[str, dict[str, float | None]]:
-    """Return the metrics of each target by its name, None where its labels do not define one; empty for one target."""
+    """Return the metrics of each target by its name, None where one is undefined; empty if there is one target."""
     if len(task.targets) == 1:
         return {}
     parts: dict[str, dict[str, float | None]] = {}
@@ -101,22 +117,23 @@ def by_target(
 
 
 def require_validation(data: Dataset, metric: str) -> None:
-    """Raise unless the split valid can tell a better epoch from a worse one by `metric`."""
+    """Raise unless `metric` is defined on the split ``valid``, so that it can select the best epoch."""
     path = data.store.path
-    again = "make the dataset again with another split (for a CSV: --split, --fractions or --seed, and --force)"
+    again = "make the dataset again with another split"
     if "valid" not in data.splits or not len(data.valid):
-        raise InputError(f"{path} has no graphs in the split valid, by which the best epoch is picked; {again}")
+        raise ValidationSplitError(f"{path} has no graphs in the split valid, which selects the best epoch; {again}")
     if not is_defined(metric, data.valid.labels()):
         others = [other for other in METRICS_OF_KIND[data.task.kind] if is_defined(other, data.valid.labels())]
         size = counted(len(data.valid), "graph")
-        instead = f", or choose another metric: --set training.metric={others[-1]}" if others else ""
-        raise InputError(
-            f"{metric} cannot pick the best epoch: in the split valid of {path} ({size}) no target has "
-            f"{needs(metric)}; {again}{instead}"
+        instead = f", or choose another training.metric: {', '.join(others)}" if others else ""
+        raise ValidationSplitError(
+            f"{metric} cannot select the best epoch: in the split valid of {path} ({size}) no target has "
+            f"{METRICS[metric].requires}; {again}{instead}",
+            others,
         )
 
 
 def is_labelled(split: Split) -> bool:
-    """Whether a split has any label at all; PCQM4M's test splits have none."""
+    """Whether a split has at least one label; PCQM4M's test splits have none."""
     labels = split.labels()
     return bool((labels >= 0).any()) if labels.dtype == torch.int64 else bool((~torch.isnan(labels)).any())

@@ -11,14 +11,14 @@ from torch.nn.parallel import DistributedDataParallel
 
 from grpe_dgl.checkpoint.target_units import standardise
 from grpe_dgl.data.batching.collate import Batch
-from grpe_dgl.data.dataset import Dataset
+from grpe_dgl.data.dataset import Batches, Dataset
 from grpe_dgl.errors import InputError
 from grpe_dgl.recipe import TrainingRecipe
 from grpe_dgl.schema import Schema
 from grpe_dgl.training.distributed import SINGLE, Processes
 from grpe_dgl.training.evaluation import autocast, measure, predict_split
-from grpe_dgl.training.losses import LOSSES
-from grpe_dgl.training.metrics import METRICS
+from grpe_dgl.training.history import early_stopping_is_due
+from grpe_dgl.training.losses import LOSS_FUNCTIONS
 from grpe_dgl.training.schedule import Schedule
 from grpe_dgl.training.state import State, Sums
 
@@ -27,49 +27,64 @@ class DivergedError(InputError):
     """The loss is not a finite number any more."""
 
 
-def train(
-    state: State,
-    data: Dataset,
-    training: TrainingRecipe,
-    *,
-    processes: Processes = SINGLE,
-    after_step: Callable[[float, float], object] | None = None,
-) -> Iterator[dict[str, Any]]:
-    """Train from `state` on until the schedule or early stopping ends it; yield a row of history per epoch.
+def training_batches(data: Dataset, training: TrainingRecipe, processes: Processes = SINGLE) -> Batches:
+    """Return the shuffled batches of the split ``train``; their number is the number of updates per epoch.
 
-    Parameters
-    ----------
-    state
-        Where to begin; it is moved along, also inside an epoch, so that whoever saves it can resume exactly there.
-    data
-        Its splits ``train`` and ``valid`` are used.
-    training
-        Resolved: loss and metric are given.
-    processes
-        Who trains along; the batch size counts the graphs of all of them.
-    after_step
-        Called after every update with its loss and learning rate. What it raises ends training between two updates.
+    With several processes a last batch of fewer graphs than processes is left out.
     """
-    assert training.loss is not None and training.metric is not None
-    schema = data.schema
-    batches = data.train.batches(
+    return data.train.batches(
         batch_size=training.batch_size,
         shuffle=True,
         seed=training.seed,
         rank=processes.rank,
         world_size=processes.world_size,
     )
-    schedule = Schedule.of(training, len(batches))
+
+
+def train(
+    state: State,
+    data: Dataset,
+    training: TrainingRecipe,
+    batches: Batches,
+    schedule: Schedule,
+    *,
+    processes: Processes = SINGLE,
+    after_step: Callable[[float, float], object] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Train from `state` until the schedule ends or early stopping is due; yield a row of history per epoch.
+
+    Parameters
+    ----------
+    state
+        Where to start. It is updated in place, within an epoch too, so that saving it at any update allows an exact
+        resume.
+    data
+        The dataset, for its description and the split ``valid``.
+    training
+        Resolved: loss and metric are given.
+    batches
+        From `training_batches`.
+    schedule
+        Made for that number of batches per epoch.
+    processes
+        The processes that train together.
+    after_step
+        Called after every update with its loss and learning rate. An exception it raises ends training between two
+        updates.
+    """
+    assert training.loss is not None and training.metric is not None
+    schema = data.schema
     model: torch.nn.Module = state.model
     if processes.world_size > 1:
         model = DistributedDataParallel(state.model)
     valid_labels = data.valid.labels()
 
-    while len(state.history) < schedule.epochs and not _stops_early(state.history, training):
+    while len(state.history) < schedule.epochs and not early_stopping_is_due(state.history, training):
         epoch = len(state.history)
+        first_update = state.history[-1]["updates"] if state.history else 0
         clock = _Clock(state.sums.seconds)
         state.model.train()
-        for batch in batches.epoch(epoch, start=state.update - epoch * schedule.steps_per_epoch):
+        for batch in batches.epoch(epoch, start=state.update - first_update):
             if state.update == schedule.last_update:
                 break
             clock.lap("assembly")
@@ -98,26 +113,6 @@ def train(
         yield row
 
 
-def best_epoch(history: list[dict[str, Any]], metric: str) -> int | None:
-    """Return the place in `history` of the best validation metric, the first of equals; None before any."""
-    best = None
-    for place, row in enumerate(history):
-        value = row[f"valid_{metric}"]
-        if value is None or math.isnan(value):
-            continue
-        if best is None or METRICS[metric].better(value, history[best][f"valid_{metric}"]):
-            best = place
-    return best
-
-
-def _stops_early(history: list[dict[str, Any]], training: TrainingRecipe) -> bool:
-    assert training.metric is not None
-    best = best_epoch(history, training.metric)
-    return (
-        training.early_stopping is not None and best is not None and len(history) - 1 - best >= training.early_stopping
-    )
-
-
 def _step(
     model: torch.nn.Module,
     state: State,
@@ -128,17 +123,17 @@ def _step(
     processes: Processes,
     clock: "_Clock",
 ) -> float:
-    """Make one update and return its loss, that of the whole batch over all processes."""
+    """Make one update and return the loss of the whole batch, over all processes."""
     assert training.loss is not None
     batch = batch.to(processes.device)
     with autocast(training.precision, processes.device):
         outputs = model(batch.graph)
     label = standardise(batch.label, schema)
     all_reduce = processes.all_reduce if processes.world_size > 1 else None
-    terms = LOSSES[training.loss](outputs, label, all_reduce)
+    terms = LOSS_FUNCTIONS[training.loss](outputs, label, all_reduce)
     clock.lap("forward")
     state.optimizer.zero_grad(set_to_none=True)
-    # DistributedDataParallel takes the mean of the gradients: times their number, that is the gradient of the sum.
+    # DistributedDataParallel averages gradients over processes; times their number that is the gradient of the sum.
     (processes.world_size * terms.sum / terms.normaliser).backward()
     clock.lap("backward")
     loss = float(processes.all_reduce(terms.sum.detach().double()) / terms.normaliser)
@@ -157,9 +152,9 @@ def _step(
 
 
 def _diverged(loss: float, summed: Tensor, batch: Batch, update: int, processes: Processes) -> None:
-    """Raise, naming the graphs of the batch; of several processes' those whose part is to blame."""
-    guilty = batch.indices.cpu() if not torch.isfinite(summed) else batch.indices.cpu()[:0]
-    indices = torch.cat(processes.gather(guilty)).tolist()
+    """Raise an error that names the graphs of the batch, of those processes only whose sum is not finite."""
+    own = batch.indices.cpu() if not torch.isfinite(summed) else batch.indices.cpu()[:0]
+    indices = torch.cat(processes.gather(own)).tolist()
     raise DivergedError(
         f"the loss is {loss} at update {update}; the batch's graphs have the dataset indices {indices}. "
         "Try a smaller training.learning_rate, or training.clip"
@@ -167,7 +162,7 @@ def _diverged(loss: float, summed: Tensor, batch: Batch, update: int, processes:
 
 
 def _row(state: State, epoch: int, schedule: Schedule, metric: str) -> dict[str, Any]:
-    """Return the row of history of an epoch; evaluation fills in its two columns."""
+    """Return an epoch's row of history; the two columns of the evaluation are filled in later."""
     return {
         "epoch": epoch + 1,
         "updates": state.update,
@@ -180,14 +175,14 @@ def _row(state: State, epoch: int, schedule: Schedule, metric: str) -> dict[str,
 
 
 class _Clock:
-    """Adds up where the time goes; on a GPU, work shows where the program waits for it."""
+    """Adds up the seconds of each part; on a GPU, a kernel counts for the part that waits for its result."""
 
     def __init__(self, seconds: dict[str, float]) -> None:
         self._seconds = seconds
         self._last = time.perf_counter()
 
     def lap(self, part: str) -> None:
-        """Count the time since the last call to `part`."""
+        """Add the time since the last call to `part`."""
         now = time.perf_counter()
         self._seconds[part] += now - self._last
         self._last = now

@@ -1,15 +1,15 @@
-r"""Losses as a sum and what normalises it, so that many processes give exactly the loss of one.
+r"""The functions of the losses. Each returns a sum and its normaliser, so that several processes give the loss of one.
 
-A mean over a batch that is split over processes is the sum of the sums over the sum of the counts, not the mean of the
-means: processes differ in how many labels are present, and the class weights of the weighted cross-entropy come from
-the whole batch. So every loss returns its own part of the sum, and a normaliser that is global already: with
-`all_reduce`, which sums a tensor over processes, given, only label counts travel, never predictions.
+The mean over a batch that is divided among processes is the sum of their sums over the sum of their counts, not the
+mean of their means: processes differ in how many labels are present, and the class weights of the weighted
+cross-entropy come from the whole batch. So every loss returns this process's part of the sum and a normaliser that is
+global. The argument `all_reduce` sums a tensor over processes; only label counts are communicated, never predictions.
 
-DistributedDataParallel takes the mean of the processes' gradients. A process of W therefore calls backward on
+DistributedDataParallel averages gradients over processes. Each of W processes therefore calls backward on
 ``W * sum / normaliser``, and the mean of those gradients is the gradient of ``all_reduce(sum) / normaliser``, the loss
 of the whole batch. On one process that is `LossTerms.mean`.
 
-Where nothing is labelled the normaliser is 1 and the sum 0: no gradient, rather than NaN.
+If no label is present, the normaliser is 1 and the sum 0: the gradient is zero, not NaN.
 """
 
 from collections.abc import Callable
@@ -20,18 +20,19 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.objectives import LOSSES
 
 AllReduce = Callable[[Tensor], Tensor]
 """Returns the sum of a float64 tensor over all processes."""
 
 
 class LossTerms(NamedTuple):
-    """What a loss returns, both of shape ()."""
+    """The two parts of a loss, both of shape ()."""
 
     sum: Tensor
-    """This process's part of the sum; it has the gradient."""
+    """This process's part of the sum; gradients flow through it."""
     normaliser: Tensor
-    """What to divide by, over all processes."""
+    """The number to divide by, over all processes."""
 
     @property
     def mean(self) -> Tensor:
@@ -101,7 +102,7 @@ def weighted_cross_entropy(predictions: Tensor, labels: Tensor, all_reduce: AllR
         w_c  = (V - n_c) / V        of the batch's V labels, n_c are of class c; w_c = 0 if n_c = 0
         loss = sum_i w_{y_i} (-log p_i[y_i]) / sum_i w_{y_i}
 
-    V and n_c are counted over all processes. A batch of one class has weight 0 and gives no gradient.
+    V and n_c are counted over all processes. In a batch of a single class all weights are 0, and so is the gradient.
 
     Parameters
     ----------
@@ -119,16 +120,13 @@ def weighted_cross_entropy(predictions: Tensor, labels: Tensor, all_reduce: AllR
     total = counts.sum().clamp(min=1)
     weights = torch.where(counts > 0, (total - counts) / total, 0.0)  # w_c, (C,)
     summed = F.cross_entropy(predictions, labels, weight=weights.to(predictions.dtype), reduction="sum")
-    return _terms(summed, (weights * counts).sum(), None)  # the counts were global already
+    return _terms(summed, (weights * counts).sum(), None)  # the counts are global already
 
 
-LOSSES: dict[str, Callable[[Tensor, Tensor, AllReduce | None], LossTerms]] = {
-    "l1": l1,
-    "mse": mse,
-    "bce": bce,
-    "cross_entropy": cross_entropy,
-    "weighted_cross_entropy": weighted_cross_entropy,
+LOSS_FUNCTIONS: dict[str, Callable[[Tensor, Tensor, AllReduce | None], LossTerms]] = {
+    name: globals()[name] for name in LOSSES
 }
+"""The function above of each loss in `grpe_dgl.objectives`."""
 
 
 def _terms(summed: Tensor, normaliser: Tensor, all_reduce: AllReduce | None) -> LossTerms:
@@ -139,7 +137,7 @@ def _terms(summed: Tensor, normaliser: Tensor, all_reduce: AllReduce | None) -> 
 
 
 def _full(predictions: Tensor) -> Tensor:
-    """Return predictions in float32 at least: a sum over a batch in bf16 would lose most of its digits."""
+    """Return predictions in at least float32: a sum over a batch in bf16 would lose most of its digits."""
     return predictions.to(torch.promote_types(predictions.dtype, torch.float32))
 
 

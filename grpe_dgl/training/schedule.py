@@ -10,7 +10,7 @@ from grpe_dgl.recipe.training import TrainingRecipe
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """The learning rate of every update, a pure function of the update's number, so that nothing needs saving."""
+    """The learning rate of every update: a pure function of its number, so a checkpoint stores no scheduler state."""
 
     learning_rate: float
     """The peak."""
@@ -19,14 +19,14 @@ class Schedule:
     updates: int
     """Length of the whole schedule."""
     last_update: int
-    """How many updates are made: `updates`, or fewer where training stops before the schedule ends."""
+    """The number of updates to make: `updates`, or fewer if ``stop_after_epochs`` ends training before."""
     steps_per_epoch: int
 
     @classmethod
     def of(cls, training: TrainingRecipe, steps_per_epoch: int) -> Self:
-        """Resolve a recipe's epochs and updates, for a training split of so many batches."""
+        """Convert a recipe's epochs to updates, given the number of batches per epoch."""
         if steps_per_epoch < 1:
-            raise InputError("the training split makes no batch; accepted: at least one graph")
+            raise InputError("the training split makes no batch; accepted: at least one graph per process")
         updates = training.updates if training.epochs is None else training.epochs * steps_per_epoch
         assert updates is not None  # the recipe has one of the two
         warmup_updates = training.warmup_updates or (training.warmup_epochs or 0) * steps_per_epoch
@@ -47,13 +47,13 @@ class Schedule:
 
     @property
     def epochs(self) -> int:
-        """How many epochs are begun; the last may be cut short by `last_update`."""
+        """The number of epochs that are started; `last_update` may end the last one early."""
         return math.ceil(self.last_update / self.steps_per_epoch)
 
     def at(self, update: int) -> float:
         r"""Return the rate of an update, counted from 0.
 
-        With s = update + 1, W the warm-up and U the whole, as the authors do::
+        With s = update + 1, W = `warmup_updates` and U = `updates`, as in the authors' code::
 
             peak s / W                                     s <= W
             final + (peak - final) (1 - (s - W) / (U - W))   W < s < U

@@ -1,4 +1,4 @@
-"""Everything a run changes as it goes: saved whole, a run continues from it as if nothing had happened."""
+"""The state of a run: everything that changes during training and is needed to resume it exactly."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,11 +12,12 @@ from grpe_dgl.training.distributed import Processes
 
 @dataclass
 class Sums:
-    """What an epoch adds up."""
+    """Sums over the updates of an epoch."""
 
     loss: float = 0.0
-    """Sum over updates of the loss times what normalises it."""
+    """Sum over updates of the loss times its normaliser."""
     weight: float = 0.0
+    """Sum of the normalisers."""
     seconds: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys(("assembly", "forward", "backward", "optimiser", "bookkeeping"), 0.0)
     )
@@ -31,12 +32,12 @@ class State:
     update: int = 0
     """Updates made so far."""
     history: list[dict[str, Any]] = field(default_factory=list)
-    """A row for every epoch that is done, the columns of ``metrics.csv``."""
+    """A row for every completed epoch; see `grpe_dgl.training.history`."""
     sums: Sums = field(default_factory=Sums)
-    """Of the epoch under way."""
+    """Sums of the current epoch."""
 
     def to_dict(self, processes: Processes) -> dict[str, Any]:
-        """Return all but the weights as tensors and plain Python; every process must call this at the same time."""
+        """Return everything but the weights as tensors and plain values; all processes must call this together."""
         random = processes.gather(_random_state(processes.device).unsqueeze(0))
         return {
             "optimizer": self.optimizer.state_dict(),
@@ -47,7 +48,10 @@ class State:
         }
 
     def load_dict(self, saved: dict[str, Any], processes: Processes) -> None:
-        """Go on from what `to_dict` returned."""
+        """Load what `to_dict` returned.
+
+        The random states are loaded only if the number of processes is the same as when they were saved.
+        """
         self.optimizer.load_state_dict(saved["optimizer"])
         self.update = saved["update"]
         self.history = saved["history"]
@@ -63,12 +67,12 @@ def make_optimizer(model: GraphModel, training: TrainingRecipe) -> torch.optim.O
 
 
 def seed_everything(seed: int, processes: Processes) -> None:
-    """Seed dropout and noise, differently on every process; `torch.manual_seed` seeds CUDA too."""
+    """Seed dropout and noise, with another seed on every process; `torch.manual_seed` seeds CUDA too."""
     torch.manual_seed(seed if processes.rank == 0 else (seed + 1) * 1_000_003 + processes.rank)
 
 
 def _random_state(device: torch.device) -> torch.Tensor:
-    """Return the state of the generators in use, as bytes: the CPU's, then the GPU's."""
+    """Return the states of the random generators as bytes: the CPU's, followed by the GPU's."""
     states = [torch.get_rng_state()]
     if device.type == "cuda":
         states.append(torch.cuda.get_rng_state(device))

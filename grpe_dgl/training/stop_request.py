@@ -9,27 +9,27 @@ from typing import Any
 
 
 class StopRequest:
-    """Whether somebody, or the clock, has asked the run to stop.
+    """A request to stop training, by a signal or by a time limit.
 
     Parameters
     ----------
     max_seconds
-        Ask by itself after this long; None never does.
+        The time limit; None for none.
     """
 
     def __init__(self, max_seconds: float | None = None) -> None:
         self._deadline = None if max_seconds is None else time.monotonic() + max_seconds
         self.signal: int | None = None
-        """The signal that came, if one did."""
+        """The signal that was received, if any."""
 
     @property
     def asked(self) -> bool:
-        """Whether to stop now."""
+        """Whether training should stop now."""
         return self.signal is not None or (self._deadline is not None and time.monotonic() >= self._deadline)
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        """Take SIGINT and SIGTERM as requests inside this block; the second one of a kind acts as it always did."""
+        """Handle SIGINT and SIGTERM as requests within this block; a second one goes to the previous handler."""
         before: dict[int, Any] = {}
 
         def note(number: int, frame: FrameType | None) -> None:
@@ -37,7 +37,7 @@ class StopRequest:
             signal.signal(number, before[number])
 
         for number in (signal.SIGINT, signal.SIGTERM):
-            with contextlib.suppress(ValueError):  # not the main thread, which alone may do this
+            with contextlib.suppress(ValueError):  # only the main thread may set handlers
                 before[number] = signal.signal(number, note)
         try:
             yield
@@ -46,5 +46,5 @@ class StopRequest:
                 signal.signal(caught, handler)
 
 
-class Stopped(Exception):  # noqa: N818 - not an error: the run is saved and can go on
-    """A run was asked to stop and has saved itself."""
+class Stopped(Exception):  # noqa: N818 - not an error: the run is saved and can be resumed
+    """Training stopped on request, after saving a checkpoint."""

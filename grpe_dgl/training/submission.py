@@ -1,4 +1,4 @@
-"""OGB-LSC's submission files for PCQM4M's unlabelled splits, through OGB's own Evaluators."""
+"""OGB-LSC's submission files for PCQM4M's unlabelled splits, written by OGB's own evaluators."""
 
 from pathlib import Path
 
@@ -9,18 +9,18 @@ from grpe_dgl.io.ogb_import import import_ogb
 
 
 def write_submission(predictions: Tensor, dataset: str, split: str, folder: Path) -> Path:
-    """Write the file OGB's leaderboard takes, and return its path.
+    """Write the file to submit to OGB's leaderboard, and return its path.
 
     Parameters
     ----------
     predictions
-        (molecules, 1) of the whole split, in its order and in eV.
+        (molecules, 1), for the whole split, in its order and in eV.
     dataset
         ``pcqm4m`` (split test) or ``pcqm4mv2`` (splits test-dev and test-challenge).
     split
-        Which.
+        The split that was predicted.
     folder
-        Where it goes; made if need be.
+        Where to write the file; created if it does not exist.
     """
     lsc = import_ogb("ogb.lsc")
     values = {"y_pred": predictions.squeeze(1).double().numpy()}
@@ -34,7 +34,7 @@ def write_submission(predictions: Tensor, dataset: str, split: str, folder: Path
             return folder / "y_pred_pcqm4m.npz"
     except (AssertionError, RuntimeError) as error:
         raise InputError(
-            f"OGB's evaluator refuses {len(predictions):,} predictions for the split {split} of {dataset}: it takes "
+            f"OGB's evaluator refuses {len(predictions):,} predictions for the split {split} of {dataset}: it accepts "
             f"only the whole published split{f' ({error})' if str(error) else ''}"
         ) from None
     raise InputError(

@@ -10,9 +10,9 @@ from typing import Any
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import write_text
+from grpe_dgl.objectives import METRICS
 from grpe_dgl.recipe import Recipe
-from grpe_dgl.training.metrics import METRICS
-from grpe_dgl.training.run import require_same_recipe
+from grpe_dgl.recipe.comparison import require_same_recipe
 
 
 @dataclass(frozen=True)

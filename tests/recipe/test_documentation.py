@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from grpe_dgl.models.grpe.settings import GRPESettings
-from grpe_dgl.recipe import Paper, Recipe, TrainingRecipe, Variant
+from grpe_dgl.objectives import LOSSES_OF_KIND, METRICS_OF_KIND
+from grpe_dgl.recipe import Paper, Recipe, TrainingRecipe, Variant, load_recipe
 from grpe_dgl.recipe.fields import kind_of
-from grpe_dgl.recipe.training import LOSSES_OF_KIND, METRICS_OF_KIND
 
 TEXT = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
 SECTIONS = {"": Recipe, "model.": GRPESettings, "training.": TrainingRecipe, "paper.": Paper, "variants.NAME.": Variant}
@@ -42,9 +42,12 @@ def test_losses_and_metrics_of_each_task(kind):
     assert f"| {kind} | {losses} | {metrics} |" in TEXT
 
 
-def test_the_examples_work():
-    first, second = re.findall(r"```yaml\n(.*?)```", TEXT, flags=re.DOTALL)
-    recipe = Recipe.from_dict({**yaml.safe_load(first), **yaml.safe_load(second)})
-    assert recipe.variant("L3").model.max_distance == 3
+def test_the_examples_work(tmp_path):
+    first, extending, variants = re.findall(r"```yaml\n(.*?)```", TEXT, flags=re.DOTALL)
+    recipe = Recipe.from_dict({**yaml.safe_load(first), **yaml.safe_load(variants)})
+    assert recipe.variant("L3").model.max_distance == 3 and recipe.variant("L3_slow").training.learning_rate == 1e-4
+    (tmp_path / "tiny.yaml").write_text(extending)
+    tiny = load_recipe(tmp_path / "tiny.yaml")
+    assert (tiny.dataset, tiny.model.layers, tiny.training.epochs, tiny.training.updates) == ("zinc", 4, 200, None)
     (code,) = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
     exec(compile(code, "docs/recipes.md", "exec"), {})

@@ -74,7 +74,7 @@ def test_a_float_may_be_written_as_yaml_reads_2e_4():
     [
         (
             _with(modle={}),
-            "x.yaml: modle is not a key of a recipe (did you mean model?); accepted at the top: description",
+            "x.yaml: modle is not a key of a recipe (did you mean model?); accepted at the top: extends",
         ),
         (
             _with(model={"layrs": 3}),
@@ -136,9 +136,16 @@ def test_a_float_may_be_written_as_yaml_reads_2e_4():
         (_with(training={"runs": 0}), "training.runs is 0; accepted: 1 or more"),
         (_with(training={"loss": "l1", "metric": "ap"}), "training.metric is 'ap'; accepted: mae, rmse, r2, which fit"),
         (_with(variants={"a b": {"overrides": {}}}), "variants has the name 'a b'"),
-        (_with(variants={"a": {}}), "variants.a.overrides is missing"),
-        (_with(variants={"a": {"overrides": {"model.layrs": 1}}}), "variants.a.overrides: model.layrs is not a key"),
-        (_with(variants={"a": {"overrides": {"model.layers": 0}}}), "variants.a.overrides: model.layers is 0"),
+        (_with(variants={"a": None}), "variants.a is null; accepted: a mapping"),
+        (_with(variants={"a": {"overrides": {"model.layrs": 1}}}), "variants.a: model.layrs is not a key of a recipe"),
+        (_with(variants={"a": {"overrides": {"model.layers": 0}}}), "variants.a: model.layers is 0; accepted: 1"),
+        (_with(variants={"a": {"model": {"layrs": 1}}}), "variants.a: model.layrs is not a key of a recipe (did you"),
+        (_with(variants={"a": {"training": {"loss": "bec"}}}), "variants.a: training.loss is 'bec' (a text) (did you"),
+        (_with(variants={"a": {"modle": {}}}), "variants.a.modle is not a key of a recipe (did you mean variants.a.mo"),
+        (
+            _with(variants={"a": {"model": {"layers": 1}, "overrides": {"model.layers": 2}}}),
+            "variants.a: model.layers is given in model and in overrides; accepted: one of them",
+        ),
         (_with(variants={1: {"overrides": {}}}), "variants has the key 1 (a whole number); accepted: a text"),
     ],
 )
@@ -163,6 +170,28 @@ def test_variant():
         recipe.variant("fra")
     with pytest.raises(InputError, match="it has no variants"):
         far.variant("far")
+
+
+def test_a_variant_with_whole_sections():
+    variant = {
+        "model": {"preset": "small", "dropout": 0.5},
+        "training": {"updates": 30, "clip": 2},
+        "overrides": {"dataset": "mine"},
+    }
+    recipe = Recipe.from_dict(_with(model={"layers": 3, "input_noise": 0.2}, variants={"a": variant, "same": {}}))
+    chosen = recipe.variant("a")
+    assert (chosen.model.layers, chosen.model.hidden_size, chosen.model.dropout) == (12, 80, 0.5)
+    assert chosen.model.input_noise == 0.2  # the recipe's, as the variant does not give it
+    assert (chosen.training.updates, chosen.training.epochs, chosen.training.batch_size) == (30, None, 8)
+    assert (chosen.training.clip, chosen.dataset) == (2.0, "mine")
+    assert recipe.variant("same").model == recipe.model
+    assert Recipe.from_dict(yaml.safe_load(recipe.to_yaml())) == recipe
+
+
+def test_a_variant_saved_before_sections_existed():
+    """Recipes in checkpoints of version 0.1.0 have only overrides and paper."""
+    recipe = Recipe.from_dict(_with(variants={"far": {"overrides": {"model.max_distance": 9}, "paper": None}}))
+    assert recipe.variant("far").model.max_distance == 9
 
 
 def test_fit_to_task_writes_out_loss_and_metric():

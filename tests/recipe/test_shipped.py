@@ -9,10 +9,10 @@ import yaml
 
 from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.data.catalogue import MOLECULES, schema_of
+from grpe_dgl.objectives import METRICS
 from grpe_dgl.recipe import Recipe, load_recipe, recipe_text, shipped_recipes
 from grpe_dgl.schema import Schema
-from grpe_dgl.training.losses import LOSSES
-from grpe_dgl.training.metrics import METRICS
+from grpe_dgl.training.losses import LOSS_FUNCTIONS
 from grpe_dgl.transforms import AddVirtualNode, ToPairGraph
 
 EXPECTED = """
@@ -66,7 +66,7 @@ def test_one_step(name, variant):
     labels = torch.ones_like(predictions)
     if recipe.training.loss in ("cross_entropy", "weighted_cross_entropy"):
         labels = torch.tensor([0, 1, 1, 0])
-    loss = LOSSES[recipe.training.loss](predictions, labels, None).mean
+    loss = LOSS_FUNCTIONS[recipe.training.loss](predictions, labels, None).mean
     optimiser = torch.optim.AdamW(model.parameters(), lr=recipe.training.learning_rate)
     loss.backward()
     before = [p.detach().clone() for p in model.parameters()]
@@ -88,7 +88,7 @@ def test_round_trip_and_comment(name):
         if paper is not None and paper.value is None:
             assert "not verified" in comment.replace("\n# ", " ") or "nor which" in comment
         elif paper is not None:
-            assert paper.value.split()[0] in comment or "carries that one's number" in comment.replace("\n# ", " ")
+            assert paper.value.split()[0] in comment or "has the number of that recipe" in comment.replace("\n# ", " ")
 
 
 @pytest.mark.parametrize(

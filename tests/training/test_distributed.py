@@ -1,5 +1,6 @@
 """Two processes of half the batch are one of the whole: really run, with gloo."""
 
+import json
 import os
 import socket
 import subprocess
@@ -67,6 +68,16 @@ def test_two_processes_equal_one(kind, tmp_path):
     metrics = [[row[f"valid_{one['metric']}"] for row in checkpoint.training["history"]] for checkpoint in saved]
     assert metrics[1] == pytest.approx(metrics[0], rel=1e-4)
     assert len(saved[1].training["random"]) == 2
+
+
+@pytest.mark.slow
+def test_a_last_batch_smaller_than_the_number_of_processes_is_no_early_stop(tmp_path):
+    """21 graphs in batches of 4: the last batch has one graph, so two processes leave it out and make 5 updates."""
+    path = write_dataset(tmp_path / "data", "regression", count=29)
+    (tmp_path / "recipe.yaml").write_text(recipe().to_yaml())
+    two_processes(["-c", PROGRAM], tmp_path / "recipe.yaml", path, tmp_path / "run")
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert (results["epochs"], results["updates"], results["stopped_early"]) == (3, 15, False)
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ def test_ogb_takes_the_whole_split(dataset, split, count, tmp_path):
 
 
 def test_ogb_refuses_part_of_it(tmp_path):
-    with pytest.raises(InputError, match="refuses 5 predictions for the split test-dev of pcqm4mv2: it takes only"):
+    with pytest.raises(InputError, match="refuses 5 predictions for the split test-dev of pcqm4mv2: it accepts only"):
         write_submission(torch.zeros(5, 1), "pcqm4mv2", "test-dev", tmp_path)
 
 

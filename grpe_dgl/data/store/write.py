@@ -15,9 +15,9 @@ from grpe_dgl.data.sources.source import Job, Source
 from grpe_dgl.data.store.manifest import Manifest
 from grpe_dgl.data.store.preprocess import preprocess
 from grpe_dgl.errors import InputError
+from grpe_dgl.objectives import METRICS_OF_KIND
 from grpe_dgl.schema import Schema, Task
 
-METRICS = {"regression": "mae", "binary": "rocauc", "multiclass": "accuracy"}
 _RUN = 1000  # graphs packed at a time
 
 
@@ -118,8 +118,8 @@ def _task(task: Task | str, graphs: Sequence[dgl.DGLGraph], label: npt.NDArray[A
     """Complete a task given by its kind alone."""
     if isinstance(task, Task):
         return task
-    if task not in METRICS:
-        raise InputError(f"task is {task!r}; accepted: {', '.join(METRICS)} or a grpe_dgl.data.Task")
+    if task not in METRICS_OF_KIND:
+        raise InputError(f"task is {task!r}; accepted: {', '.join(METRICS_OF_KIND)} or a grpe_dgl.data.Task")
     level = "node" if label is None else "graph"
     first = graphs[0].ndata["label"].numpy() if label is None else label
     classes: tuple[str, ...] = ()
@@ -130,7 +130,7 @@ def _task(task: Task | str, graphs: Sequence[dgl.DGLGraph], label: npt.NDArray[A
     else:
         columns = first.shape[1] if first.ndim == 2 else 1
         targets = ("label",) if columns == 1 else tuple(f"label {t}" for t in range(columns))
-    return Task(level=level, kind=task, targets=targets, classes=classes, metric=METRICS[task])
+    return Task(level=level, kind=task, targets=targets, classes=classes, metric=METRICS_OF_KIND[task][0])
 
 
 def _run(part: list[dgl.DGLGraph], label: npt.NDArray[Any] | None, task: Task) -> Graphs:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from grpe_dgl.data.tables.table import Row, Table
 from grpe_dgl.errors import InputError
+from grpe_dgl.objectives import METRICS_OF_KIND
 from grpe_dgl.schema import Task
 
 TASKS = ("regression", "classification")
@@ -84,7 +85,7 @@ class TargetScan:
                 raise InputError(f"{self._table.file}: column {target!r} has no label in any row")
         binary = all(cell is None for cell in self._not_binary)
         if binary and self._asked != "regression":
-            return Task(level="graph", kind="binary", targets=self.targets, metric="rocauc")
+            return Task(level="graph", kind="binary", targets=self.targets, metric=METRICS_OF_KIND["binary"][0])
         if self._asked == "classification":
             return self._multiclass()
         for target, wrong in zip(self.targets, self._not_number, strict=True):
@@ -107,7 +108,8 @@ class TargetScan:
             )
         numeric = all(_number(name) is not None for name in self._classes)
         classes = sorted(self._classes, key=lambda name: (_number(name) if numeric else 0.0, name))
-        return Task(level="graph", kind="multiclass", targets=self.targets, classes=tuple(classes), metric="accuracy")
+        metric = METRICS_OF_KIND["multiclass"][0]
+        return Task(level="graph", kind="multiclass", targets=self.targets, classes=tuple(classes), metric=metric)
 
     def notes(self, task: Task) -> list[str]:
         """Return what a user should be told of the task that `task` returned."""

@@ -105,7 +105,7 @@ def test_a_validation_split_that_cannot_judge_is_refused_before_training(folder)
     words = ("train", "any.yaml", "--out", "runs/unjudged", "--data", "more", "--dataset")
     output = grpe(folder, *words, "unjudged", code=1)
     assert (
-        "rocauc cannot pick the best epoch: in the split valid of more/unjudged (4 graphs) no target has labels"
+        "rocauc cannot select the best epoch: in the split valid of more/unjudged (4 graphs) no target has labels"
         in output
     )
     assert "--set training.metric=accuracy" in output and not (folder / "runs/unjudged").exists()

@@ -1,0 +1,83 @@
+"""The losses and metrics that a recipe can name, with the kinds of task each one fits.
+
+This is the only list of them. It imports neither torch nor numpy, so that recipes are checked without loading either;
+the functions of the same names are in `grpe_dgl.training.losses` and `grpe_dgl.training.metrics`.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+KINDS = ("regression", "binary", "multiclass")
+"""The kinds of task: numbers; one or many yes/no targets; one target of many classes."""
+
+ANY_LABEL = "labels"
+BOTH_CLASSES = "labels of both classes"
+DIFFERENT_LABELS = "two labels that differ"
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What is known of a loss without its function."""
+
+    kinds: tuple[str, ...]
+    """The kinds of task it fits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """What is known of a metric without its function."""
+
+    name: str
+    kinds: tuple[str, ...]
+    """The kinds of task it fits."""
+    higher_is_better: bool
+    percent: bool = False
+    """Whether it is shown in percent; the function returns a fraction all the same."""
+    requires: str = ANY_LABEL
+    """What a target's labels must contain for the metric to be defined."""
+
+    def better(self, a: float, b: float) -> bool:
+        """Whether a is strictly better than b; any number is better than NaN."""
+        if math.isnan(b):
+            return not math.isnan(a)
+        return a > b if self.higher_is_better else a < b
+
+    def text(self, value: float, spread: float | None = None) -> str:
+        """Format a value, and its standard deviation over runs, as the paper does: ``81.586 ± 0.190 %``."""
+        scale, digits, unit = (100, 3, " %") if self.percent else (1, 4, "")
+        written = f"{scale * value:.{digits}f}"
+        return f"{written}{unit}" if spread is None else f"{written} ± {scale * spread:.{digits}f}{unit}"
+
+
+LOSSES: dict[str, Loss] = {
+    "l1": Loss(("regression",)),
+    "mse": Loss(("regression",)),
+    "bce": Loss(("binary",)),
+    "cross_entropy": Loss(("multiclass",)),
+    "weighted_cross_entropy": Loss(("multiclass",)),
+}
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric(name="mae", kinds=("regression",), higher_is_better=False),
+        Metric(name="rmse", kinds=("regression",), higher_is_better=False),
+        Metric(name="r2", kinds=("regression",), higher_is_better=True, requires=DIFFERENT_LABELS),
+        Metric(name="rocauc", kinds=("binary",), higher_is_better=True, percent=True, requires=BOTH_CLASSES),
+        Metric(name="ap", kinds=("binary",), higher_is_better=True, percent=True, requires=BOTH_CLASSES),
+        Metric(name="accuracy", kinds=("binary", "multiclass"), higher_is_better=True, percent=True),
+        Metric(name="weighted_accuracy", kinds=("multiclass",), higher_is_better=True, percent=True),
+    )
+}
+
+LOSSES_OF_KIND = {kind: tuple(name for name, loss in LOSSES.items() if kind in loss.kinds) for kind in KINDS}
+"""The losses that fit each kind of task; the first is the default."""
+METRICS_OF_KIND = {kind: tuple(name for name, metric in METRICS.items() if kind in metric.kinds) for kind in KINDS}
+"""The metrics that fit each kind of task; the first is the default of a dataset that names none."""
+
+if TYPE_CHECKING:  # a type checker cannot evaluate the tables
+    LossName: TypeAlias = str
+    MetricName: TypeAlias = str
+else:
+    LossName = Literal[tuple(LOSSES)]
+    MetricName = Literal[tuple(METRICS)]

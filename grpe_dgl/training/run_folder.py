@@ -1,0 +1,55 @@
+"""The files in the folder of a run."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grpe_dgl.io.atomic_file import write_text
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Where a run keeps its files."""
+
+    path: Path
+
+    @property
+    def recipe(self) -> Path:
+        """The resolved recipe."""
+        return self.path / "recipe.yaml"
+
+    @property
+    def metrics(self) -> Path:
+        """One row per epoch; see `grpe_dgl.training.history`."""
+        return self.path / "metrics.csv"
+
+    @property
+    def last(self) -> Path:
+        """The checkpoint to resume from."""
+        return self.path / "last.ckpt"
+
+    @property
+    def best(self) -> Path:
+        """The checkpoint with the best validation metric."""
+        return self.path / "best.ckpt"
+
+    @property
+    def curves(self) -> Path:
+        """The plot of loss and metric by epoch."""
+        return self.path / "curves.png"
+
+    @property
+    def results(self) -> Path:
+        """The best model's metric on every labelled split. Written last, so a folder that has it is complete."""
+        return self.path / "results.json"
+
+    def read_results(self) -> dict[str, Any] | None:
+        """Return the results of a complete run, None if the run is not complete."""
+        if not self.results.exists():
+            return None
+        return json.loads(self.results.read_text(encoding="utf-8"))
+
+    def write_results(self, results: dict[str, Any]) -> None:
+        """Mark the run as complete."""
+        write_text(self.results, json.dumps(results, indent=2) + "\n")
