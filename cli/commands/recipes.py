@@ -30,7 +30,7 @@ def recipes_command(context: click.Context) -> None:
 @recipes_command.command()
 @click.argument("name", metavar="RECIPE")
 def show(name: str) -> None:
-    """Print RECIPE, a shipped one or a path, as it is written."""
+    """Print RECIPE, a shipped recipe's name or a path."""
     click.echo(recipe_text(name), nl=False)
 
 
@@ -38,7 +38,10 @@ def show(name: str) -> None:
 @click.argument("name")
 @click.argument("dest", required=False, type=click.Path(path_type=Path))
 def copy(name: str, dest: Path | None) -> None:
-    """Copy the shipped recipe NAME to DEST, a file or a folder (default: NAME.yaml here), to change it."""
+    """Copy the shipped recipe NAME, to change it.
+
+    DEST is a file or a folder; without it, the copy is NAME.yaml in the current folder.
+    """
     text = recipe_text(name)
     target = Path(f"{Path(name).stem}.yaml") if dest is None else dest
     if target.is_dir():
@@ -68,8 +71,8 @@ def _model(recipe: Recipe) -> str:
     model = recipe.model
     sizes = {"layers": model.layers, "hidden_size": model.hidden_size}
     sizes |= {"ffn_size": model.ffn_size, "num_heads": model.num_heads}
-    for preset, its_sizes in PRESETS.items():
-        if its_sizes == sizes:
+    for preset, preset_sizes in PRESETS.items():
+        if preset_sizes == sizes:
             return preset
     return f"{model.layers} layers of {model.hidden_size}"
 

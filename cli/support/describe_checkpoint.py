@@ -1,4 +1,4 @@
-"""What `grpe info` says of a checkpoint."""
+"""The description of a checkpoint that `grpe info` prints."""
 
 import json
 import math
@@ -48,7 +48,7 @@ def _lines(saved: "Checkpoint", parameters: int) -> dict[str, str]:
         "task": f"{task.kind} per {task.level}{classes}: {names}",
         "vocabulary": _vocabulary(saved),
         "recipe": saved.recipe.description or "(no description)",
-        "training": "by the authors; the file does not say how"
+        "training": "by the authors; their file has no settings"
         if "imported_from" in saved.provenance
         else f"{length}, batches of {training.batch_size}, learning rate {training.learning_rate:g}, "
         f"{training.loss} loss, seed {training.seed}",
@@ -57,7 +57,7 @@ def _lines(saved: "Checkpoint", parameters: int) -> dict[str, str]:
         assert saved.description.target_deviation is not None
         lines["target"] = (
             f"standardised by mean {saved.description.target_mean[0]:.6g}, "
-            f"deviation {saved.description.target_deviation[0]:.6g}; predictions are in its own unit"
+            f"deviation {saved.description.target_deviation[0]:.6g}; predictions are in the original unit"
         )
     if saved.metrics:
         lines["metrics"] = ", ".join(f"{key} {_number(value)}" for key, value in saved.metrics.items())
@@ -90,15 +90,15 @@ def _provenance(provenance: dict[str, Any]) -> dict[str, str]:
         return {
             "started from": f"{provenance['started_from']}, a model of {provenance['dataset']}",
             "SHA-256": provenance["sha256"],
-            "started anew": ", ".join(provenance["fresh"]),
-            **({"left behind": ", ".join(provenance["left"])} if provenance.get("left") else {}),
+            "new": ", ".join(provenance["fresh"]),
+            **({"not used": ", ".join(provenance["left"])} if provenance.get("left") else {}),
             **({"before that": ", ".join(f"{key} {value}" for key, value in before.items())} if before else {}),
         }
     return {}
 
 
 def _without_nan(value: Any) -> Any:
-    """Return plain values with None for a number that is none, which JSON does not have."""
+    """Return plain values with None for NaN and infinity, which JSON does not have."""
     if isinstance(value, dict):
         return {key: _without_nan(inside) for key, inside in value.items()}
     if isinstance(value, list | tuple):

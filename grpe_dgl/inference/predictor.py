@@ -145,7 +145,7 @@ class Predictor:
         if self.description.vocabulary != "ogb":
             raise InputError(
                 f"{self.source} reads graphs of the vocabulary {self.description.vocabulary!r}, which are not made of "
-                "SMILES; accepted: a folder that `grpe preprocess` made, or a model of the vocabulary 'ogb'"
+                "SMILES; accepted: a processed dataset of that vocabulary, or a model of the vocabulary 'ogb'"
             )
 
     def require_layers(self, layers: int) -> None:

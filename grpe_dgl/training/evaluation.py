@@ -117,16 +117,20 @@ def by_target(
 def require_validation(data: Dataset, metric: str) -> None:
     """Raise unless the split valid can tell a better epoch from a worse one by `metric`."""
     path = data.store.path
-    again = "make the dataset again with another split (for a CSV: --split, --fractions or --seed, and --force)"
+    again = "make the dataset again with another split"
     if "valid" not in data.splits or not len(data.valid):
-        raise InputError(f"{path} has no graphs in the split valid, by which the best epoch is picked; {again}")
+        raise InputError(
+            f"{path} has no graphs in the split valid, by which the best epoch is picked; {again}", hint="other_split"
+        )
     if not is_defined(metric, data.valid.labels()):
         others = [other for other in METRICS_OF_KIND[data.task.kind] if is_defined(other, data.valid.labels())]
         size = counted(len(data.valid), "graph")
-        instead = f", or choose another metric: --set training.metric={others[-1]}" if others else ""
+        instead = f", or choose another metric, such as {others[-1]}" if others else ""
         raise InputError(
             f"{metric} cannot pick the best epoch: in the split valid of {path} ({size}) no target has "
-            f"{needs(metric)}; {again}{instead}"
+            f"{needs(metric)}; {again}{instead}",
+            hint="other_metric" if others else "other_split",
+            value=others[-1] if others else "",
         )
 
 

@@ -68,7 +68,9 @@ def collate(
     edge_start, num_edges = _slices(store.edge_offsets, index)
     pair_start, num_pairs = _slices(store.pair_offsets, index)
     if (num_real < 1).any() or (num_edges < 0).any() or (num_pairs != num_real * num_real).any():
-        raise InputError(f"{store.path} is corrupt: its offsets do not fit together (`grpe info --verify` says more)")
+        raise InputError(
+            f"{store.path} is corrupt: its offsets do not fit together", hint="verify_dataset", value=str(store.path)
+        )
 
     num_nodes = num_real + extra
     total_nodes, total_pairs = int(num_nodes.sum()), int((num_nodes * num_nodes).sum())

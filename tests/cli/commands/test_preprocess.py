@@ -42,7 +42,7 @@ def test_a_dataset_that_is_there_is_left_alone(run):
     result = run(*GENERATE)
     assert (result.exit_code, result.stdout) == (
         0,
-        "data/cluster is there already: 7 graphs. --force makes it again.\n",
+        "data/cluster exists already: 7 graphs. --force makes it again.\n",
     )
     assert Path("data/cluster/manifest.json").stat().st_mtime_ns == before
     assert run(*GENERATE, "--force").exit_code == 0
@@ -74,7 +74,7 @@ def test_what_is_no_dataset_is_never_replaced(run):
     Path("data/cluster/notes.txt").write_text("mine")
     for force in ([], ["--force"]):
         result = run(*GENERATE, *force)
-        assert result.exit_code == 1 and "is not a dataset" in result.stderr
+        assert result.exit_code == 1 and "is not a dataset" in result.stderr and "--force" not in result.stderr
     assert Path("data/cluster/notes.txt").read_text() == "mine"
 
 
@@ -119,7 +119,7 @@ def test_no_network(run, monkeypatch):
 
     result = run("preprocess", "cluster", "--raw-dir", "raw")
     assert result.exit_code == 1
-    assert result.stderr.endswith("\n--generate draws graphs by the published procedure, without a network.\n")
+    assert result.stderr.endswith("\n--generate makes graphs by the published procedure, without a network.\n")
 
 
 def test_an_archive_that_was_put_there(run):

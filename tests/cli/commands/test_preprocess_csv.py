@@ -65,7 +65,7 @@ def test_says_what_was_made(run):
 
 def test_again_and_with_other_settings(run):
     assert run("t.csv", "--target", "logS").exit_code == 0
-    assert "is there already" in run("t.csv", "--target", "logS").stdout
+    assert "exists already" in run("t.csv", "--target", "logS").stdout
     other = run("t.csv", "--target", "logS", "--seed", "1")
     assert (other.exit_code, "seed is 0 there, 1 was asked for" in other.stderr) == (1, True)
     assert run("t.csv", "--target", "logS", "--seed", "1", "--name", "second").exit_code == 0
@@ -98,7 +98,7 @@ def test_says_what_a_split_lacks(run):
     ]
     Path("train.txt").write_text("0\n1\n")
     result = run("t.csv", "--target", "y", "--train-rows", "train.txt", "--name", "rows")
-    assert "the split valid has no graphs; `grpe train` needs one\n" in result.stdout
+    assert "the split valid has no graphs; training needs some\n" in result.stdout
     assert "both 0 and 1" not in result.stdout
 
 
@@ -144,7 +144,7 @@ def test_published_molecules_by_either_name(shared_raw, run):
         result = CliRunner().invoke(main, ["preprocess", name, "--raw-dir", str(shared_raw / "ogb")])
         assert result.exit_code == 0, result.output
         assert "data/molesol" in result.stdout and "1,128 graphs" in result.stdout
-    assert "is there already" in result.stdout
+    assert "exists already" in result.stdout
 
 
 def test_unpublished_names(run):
