@@ -1,14 +1,13 @@
 import pytest
 import torch
-from click.testing import CliRunner
 
 from grpe_dgl.checkpoint.file import load_checkpoint
-from grpe_dgl_cli.main import main
+from tests.cli.invoke import invoke
 from tests.official.random_state import random_state
 
 
 def grpe_import(*arguments):
-    return CliRunner().invoke(main, ["import", *map(str, arguments)])
+    return invoke("import", *arguments)
 
 
 @pytest.fixture
@@ -28,7 +27,7 @@ def test_makes_a_checkpoint(weights, tmp_path):
     assert saved.recipe.model.key_term == "self" and saved.recipe.dataset == "zinc"
     assert saved.description.vocabulary == "zinc" and saved.description.task.targets == ("constrained solubility",)
     assert saved.provenance["imported_from"] == "weights.pt" and len(saved.provenance["sha256"]) == 64
-    assert "by the authors; their file has no settings" in CliRunner().invoke(main, ["info", str(out)]).output
+    assert "by the authors; their file has no settings" in invoke("info", out).output
     model = saved.model()
     expected = torch.load(weights, weights_only=True)["linear.weight"]
     torch.testing.assert_close(model.head[0].weight.detach(), expected.float())

@@ -10,9 +10,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from grpe_dgl_cli.main import main
+from tests.cli.invoke import invoke
 
 GENERATE = ["preprocess", "cluster", "--generate", "--graphs", "4,2,1"]
 
@@ -20,10 +19,6 @@ GENERATE = ["preprocess", "cluster", "--generate", "--graphs", "4,2,1"]
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-    def invoke(*arguments: str):
-        return CliRunner().invoke(main, list(arguments))
-
     return invoke
 
 

@@ -1,3 +1,4 @@
+import functools
 import os
 import signal
 import subprocess
@@ -6,10 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from grpe_dgl.data.store.store import Store
-from grpe_dgl_cli.main import main
+from tests.cli.invoke import invoke
 
 ROWS = "".join(f"{'C' * (i % 7 + 1)}O,{i / 2}\n" for i in range(40))
 
@@ -18,15 +18,11 @@ ROWS = "".join(f"{'C' * (i % 7 + 1)}O,{i / 2}\n" for i in range(40))
 def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("t.csv").write_text("smiles,logS\n" + ROWS)
-
-    def invoke(*arguments: str):
-        return CliRunner().invoke(main, ["preprocess", "csv", *arguments])
-
-    return invoke
+    return functools.partial(invoke, "preprocess", "csv")
 
 
 def test_help_names_every_option():
-    result = CliRunner().invoke(main, ["preprocess", "csv", "--help"])
+    result = invoke("preprocess", "csv", "--help")
     assert result.exit_code == 0
     for option in (
         "--smiles",
@@ -39,7 +35,7 @@ def test_help_names_every_option():
         "--name",
     ):
         assert option in result.stdout
-    assert "csv" in CliRunner().invoke(main, ["preprocess", "--help"]).stdout
+    assert "csv" in invoke("preprocess", "--help").stdout
 
 
 def test_says_what_was_made(run):
@@ -141,7 +137,7 @@ def test_interrupted_it_leaves_nothing(tmp_path):
 
 def test_published_molecules_by_either_name(shared_raw, run):
     for name in ("molesol", "ogbg-molesol"):
-        result = CliRunner().invoke(main, ["preprocess", name, "--raw-dir", str(shared_raw / "ogb")])
+        result = invoke("preprocess", name, "--raw-dir", shared_raw / "ogb")
         assert result.exit_code == 0, result.output
         assert "data/molesol" in result.stdout and "1,128 graphs" in result.stdout
     assert "exists already" in result.stdout
@@ -154,5 +150,5 @@ def test_unpublished_names(run):
         ("esol", "(did you mean molesol?)"),
         ("my esol.CSV.gz", "`grpe preprocess csv 'my esol.CSV.gz' --target COLUMN` makes one of it"),
     ):
-        result = CliRunner().invoke(main, ["preprocess", name, "--target", "y"])
+        result = invoke("preprocess", name, "--target", "y")
         assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
