@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from grpe_dgl.messages import counted
+
 if TYPE_CHECKING:
     from grpe_dgl.checkpoint.file import Checkpoint
 
@@ -37,7 +39,7 @@ def _lines(saved: "Checkpoint", parameters: int) -> dict[str, str]:
     names = ", ".join(task.targets[:5]) + (f", ... ({len(task.targets)} in all)" if len(task.targets) > 5 else "")
     classes = f", {len(task.classes)} classes" if task.kind == "multiclass" else ""
     off = [key for key in ("topology_attention", "edge_attention", "graph_value") if not getattr(model, key)]
-    length = f"{training.epochs} epochs" if training.epochs is not None else f"{training.updates:,} updates"
+    length = counted(training.updates or 0, "update") if training.epochs is None else counted(training.epochs, "epoch")
     lines = {
         "model": f"{model.layers} layers of {model.hidden_size}, FFN {model.ffn_size}, {model.num_heads} heads, "
         f"max_distance {model.max_distance}, key_term {model.key_term}"
