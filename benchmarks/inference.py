@@ -22,10 +22,8 @@ from benchmarks.measure import report, save
 from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.checkpoint.file import Checkpoint
 from grpe_dgl.data.batching.collate import collate
-from grpe_dgl.data.description import Description
-from grpe_dgl.data.molecules.columns import ATOM_COLUMNS, NUM_BOND_TYPES
+from grpe_dgl.data.catalogue import schema_of
 from grpe_dgl.data.molecules.smiles import graphs_of_smiles
-from grpe_dgl.data.sources.source import Task
 from grpe_dgl.inference.inputs import SIZE, read
 from grpe_dgl.inference.predictor import Predictor, batches_by_size
 from grpe_dgl.recipe import load_recipe
@@ -35,16 +33,10 @@ PRESETS = {"small": 40_000, "standard": 3_000}  # molecules for each: about a mi
 
 def checkpoint(preset: str) -> Checkpoint:
     """Return a model of a preset for molhiv, with random weights."""
-    task = Task(level="graph", kind="binary", targets=("HIV_active",), metric="rocauc")
-    description = Description(
-        name="ogbg-molhiv", task=task, vocabulary="ogb", node_vocabulary=ATOM_COLUMNS, node_features=None,
-        num_edge_types=NUM_BOND_TYPES, undirected=True, target_mean=None, target_deviation=None,
-    )  # fmt: skip
-    recipe = load_recipe("molhiv", {"model.preset": preset}).fit_to_task(task)
-    model = build_model(
-        recipe.model, task=task, node_vocabulary=ATOM_COLUMNS, node_features=None, num_edge_types=NUM_BOND_TYPES
-    )
-    return Checkpoint(recipe=recipe, description=description, weights=model.state_dict())
+    schema = schema_of("molhiv")
+    recipe = load_recipe("molhiv", {"model.preset": preset}).fit_to_task(schema.task)
+    model = build_model(recipe.model, schema)
+    return Checkpoint(recipe=recipe, schema=schema, weights=model.state_dict())
 
 
 def parts(predictor: Predictor, smiles: list[str]) -> dict[str, float]:
@@ -60,7 +52,7 @@ def parts(predictor: Predictor, smiles: list[str]) -> dict[str, float]:
         seconds["distances"] += max(0.0, time.perf_counter() - begin - reading)
         for places in batches_by_size(np.diff(chunk.arrays.node_offsets).astype(np.int64) + 1):
             begin = time.perf_counter()
-            batch = collate(chunk.arrays, chunk.graphs[places], predictor.relations)
+            batch = collate(chunk.arrays, chunk.graphs[places], predictor.view)
             middle = time.perf_counter()
             predictor.outputs(batch)
             seconds["assembly"] += middle - begin

@@ -84,6 +84,11 @@ class Relations:
         return self.num_edge_types + 3
 
     @property
+    def own(self) -> int:
+        """The ``relation`` of a node with itself."""
+        return self.num_edge_types
+
+    @property
     def virtual(self) -> int:
         """The ``relation`` of a pair that involves the virtual node."""
         return self.num_edge_types + 1
@@ -98,10 +103,14 @@ class Relations:
         spd[UNREACHABLE] = self.spd_unreachable
         return spd
 
-    def relation_of(self, spd: npt.NDArray[np.int32], edge: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Join two arrays of codes, of one shape, into ``relation``."""
-        relation = np.where(edge < self.num_edge_types, edge, self.num_edge_types + spd)
-        return np.where(edge == self.edge_virtual, np.int32(self.virtual), relation).astype(np.int32)
+    def relation_of_distance(self) -> npt.NDArray[np.int32]:
+        """Return the ``relation`` of a pair without an edge for every distance byte, shape (256,)."""
+        return self.spd_of_distance() + np.int32(self.num_edge_types)
+
+    def split(self, relation: npt.NDArray[np.int32], names: tuple[str, ...]) -> dict[str, npt.NDArray[np.int32]]:
+        """Return some of the codes ``relation``, ``spd`` and ``edge`` of pairs whose relations are given."""
+        tables = {"spd": self.spd_of_relation, "edge": self.edge_of_relation}
+        return {name: relation if name == "relation" else tables[name]().astype(np.int32)[relation] for name in names}
 
     def spd_of_relation(self) -> npt.NDArray[np.int64]:
         """Return the ``spd`` code of every relation, shape (R,)."""

@@ -19,9 +19,13 @@ def test_codes_of_a_small_case_by_hand():
 @pytest.mark.parametrize("num_edge_types", [1, 4, 60])
 def test_relation_names_each_pair_of_codes_once(max_distance, num_edge_types):
     codes = Relations(max_distance, num_edge_types)
-    spd, edge = codes.spd_of_relation().astype(np.int32), codes.edge_of_relation().astype(np.int32)
-    assert codes.relation_of(spd, edge).tolist() == list(range(len(codes)))
-    assert len(set(zip(spd.tolist(), edge.tolist(), strict=True))) == len(codes)
+    parts = codes.split(np.arange(len(codes), dtype=np.int32), ("relation", "spd", "edge"))
+    assert parts["relation"].tolist() == list(range(len(codes)))
+    assert len(set(zip(parts["spd"].tolist(), parts["edge"].tolist(), strict=True))) == len(codes)
+    # Without an edge, a relation is its distance's: all but self (0), neighbours (1) and virtual, which have their own.
+    far = [codes.relation_of_distance()[d] for d in (*range(2, max_distance + 2), 255)]
+    assert parts["spd"][far].tolist() == [*range(2, max_distance + 1), codes.spd_far, codes.spd_unreachable]
+    assert set(parts["edge"][far].tolist()) == {codes.edge_none}
 
 
 def test_spd_of_distance_bytes():

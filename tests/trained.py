@@ -4,10 +4,8 @@ import torch
 
 from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.checkpoint.file import Checkpoint
-from grpe_dgl.data.description import Description
-from grpe_dgl.data.molecules.columns import ATOM_COLUMNS, NUM_BOND_TYPES
-from grpe_dgl.data.sources.source import Task
 from grpe_dgl.recipe import load_recipe
+from grpe_dgl.schema import Task, known_schema
 
 REGRESSION = Task(level="graph", kind="regression", targets=("logS",), metric="rmse", standardise=True)
 BINARY = Task(level="graph", kind="binary", targets=("toxic", "soluble"), metric="rocauc")
@@ -17,37 +15,21 @@ CLASSES = Task(
 SIZES = {"model.layers": 3, "model.hidden_size": 16, "model.ffn_size": 24, "model.num_heads": 4}
 
 
-def molecule_description(task=REGRESSION, name="own"):
-    standardised = task.standardise
-    return Description(
-        name=name,
-        task=task,
-        vocabulary="ogb",
-        node_vocabulary=ATOM_COLUMNS,
-        node_features=None,
-        num_edge_types=NUM_BOND_TYPES,
-        undirected=True,
-        target_mean=(-3.0,) if standardised else None,
-        target_deviation=(2.0,) if standardised else None,
-    )
+def molecule_schema(task=REGRESSION, name="own"):
+    schema = known_schema("ogb", name=name, task=task)
+    return schema.with_target_statistics((-3.0,), (2.0,)) if task.standardise else schema
 
 
-def checkpoint(task=REGRESSION, *, description=None, seed=0, overrides=(), provenance=()):
-    description = description or molecule_description(task)
-    recipe = load_recipe("property", {**SIZES, **dict(overrides)}).override({"dataset": description.name})
-    recipe = recipe.fit_to_task(description.task)
+def checkpoint(task=REGRESSION, *, schema=None, seed=0, overrides=(), provenance=()):
+    schema = schema or molecule_schema(task)
+    recipe = load_recipe("property", {**SIZES, **dict(overrides)}).override({"dataset": schema.name})
+    recipe = recipe.fit_to_task(schema.task)
     torch.manual_seed(seed)
-    model = build_model(
-        recipe.model,
-        task=description.task,
-        node_vocabulary=description.node_vocabulary,
-        node_features=description.node_features,
-        num_edge_types=description.num_edge_types,
-    )
+    model = build_model(recipe.model, schema)
     torch.nn.init.normal_(model.virtual_node)
     return Checkpoint(
         recipe=recipe,
-        description=description,
+        schema=schema,
         weights=model.state_dict(),
         metrics={"epoch": 3, "valid_rmse": 0.5},
         provenance=dict(provenance),

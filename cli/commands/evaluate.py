@@ -12,7 +12,7 @@ from ..support.progress import progress_so_far
 from ..support.resolve_dataset import resolve_dataset
 
 if TYPE_CHECKING:
-    from grpe_dgl.data.sources.source import Task
+    from grpe_dgl.schema import Task
     from grpe_dgl.training.metrics import Metric
     from grpe_dgl.workflows.evaluate import Evaluation
 
@@ -50,12 +50,12 @@ def evaluate_command(
     from grpe_dgl.workflows.evaluate import evaluate
 
     saved = load_checkpoint(checkpoint)
-    task = saved.description.task
+    task = saved.schema.task
     for name in metrics:
         if name not in METRICS_OF_KIND[task.kind]:
             accepted = ", ".join(METRICS_OF_KIND[task.kind])
             raise click.UsageError(f"--metric {name}: accepted for {task.kind}: {accepted}")
-    folder = resolve_dataset(dataset or saved.recipe.dataset or saved.description.name, data, raw_dir)
+    folder = resolve_dataset(dataset or saved.recipe.dataset or saved.schema.name, data, raw_dir)
     evaluation = evaluate(
         saved,
         folder,

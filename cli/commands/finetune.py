@@ -78,10 +78,9 @@ def _resolve(target: str, dataset: str | None) -> "tuple[str, Recipe, str]":
 def _show_transfer(source: "Pretrained", recipe: "Recipe", transferred: "Transferred") -> None:
     """Print which weights the new model takes from the checkpoint."""
     saved = source.checkpoint
-    say(f"transferred from {source.path} ({saved.description.name}): {transferred.numbers:,} weights")
-    if recipe.model.key_term != saved.recipe.model.key_term:
-        terms = f"{saved.recipe.model.key_term} there, {recipe.model.key_term} here"
-        say(f"model.key_term is {terms}: the key tables are transferred, but are multiplied with other keys")
+    say(f"transferred from {source.path} ({saved.schema.name}): {transferred.numbers:,} weights")
+    for note in recipe.model.transfer_warnings(saved.recipe.model):
+        say(note)
     for title, names in (("new", transferred.fresh), ("not used", transferred.left)):
         if names:
             say(f"{title}: {', '.join(names)}")

@@ -21,12 +21,8 @@ def import_command(file: Path, heads: int, dataset: str, out: Path, force: bool)
     check_output(out, force=force)
     checkpoint, imported = import_file(file, num_heads=heads, dataset=dataset)
     checkpoint.save(out)
-    model = checkpoint.recipe.model
     parameters = sum(parameter.numel() for parameter in imported.model.parameters())
-    click.echo(
-        f"{model.layers} layers of {model.hidden_size}, {model.num_heads} heads, max_distance {model.max_distance}, "
-        f"key_term {model.key_term}: {parameters:,} parameters"
-    )
+    click.echo(f"{checkpoint.recipe.model.describe()}: {parameters:,} parameters")
     if imported.zero_started:
         click.echo(f"initialised to zero, as the file has no row for them ({len(imported.zero_started)}):")
         for what in imported.zero_started:

@@ -47,29 +47,30 @@ def info_command(path: Path, verify: bool, as_json: bool) -> None:
 
 def _lines(store: "Store") -> dict[str, str]:
     manifest = store.manifest
-    task = manifest.task
+    schema = manifest.schema
+    task = schema.task
     names = ", ".join(task.targets[:5]) + (f", ... ({len(task.targets)} in all)" if len(task.targets) > 5 else "")
     classes = f", {len(task.classes)} classes" if task.kind == "multiclass" else ""
     columns = (
-        f"{manifest.node_features} numbers"
-        if manifest.node_vocabulary is None
-        else f"{len(manifest.node_vocabulary)} column{'s' * (len(manifest.node_vocabulary) > 1)} of "
-        f"{', '.join(map(str, manifest.node_vocabulary))} values"
+        f"{schema.node_features} numbers"
+        if schema.node_vocabulary is None
+        else f"{len(schema.node_vocabulary)} column{'s' * (len(schema.node_vocabulary) > 1)} of "
+        f"{', '.join(map(str, schema.node_vocabulary))} values"
     )
     graphs = manifest.num_graphs
     lines = {
-        "dataset": f"{manifest.name} ({manifest.origin})",
+        "dataset": f"{schema.name} ({manifest.origin})",
         "task": f"{task.kind} per {task.level}{classes}: {names}",
         "metric": task.metric,
-        "graphs": f"{graphs:,}, {'un' if manifest.undirected else ''}directed, with {manifest.num_nodes / graphs:.1f} "
+        "graphs": f"{graphs:,}, {'un' if schema.undirected else ''}directed, with {manifest.num_nodes / graphs:.1f} "
         f"nodes and {manifest.num_edges / graphs:.1f} edges on average, at most {manifest.max_nodes} nodes",
         "splits": ", ".join(f"{name} {count:,}" for name, count in manifest.splits.items()),
-        "node features": f"{columns}, vocabulary {manifest.vocabulary}",
-        "edge types": str(manifest.num_edge_types),
+        "node features": f"{columns}, vocabulary {schema.vocabulary}",
+        "edge types": str(schema.num_edge_types),
     }
-    if manifest.target_mean is not None and manifest.target_deviation is not None and len(manifest.target_mean) == 1:
+    if schema.target_mean is not None and schema.target_deviation is not None and len(schema.target_mean) == 1:
         lines["target"] = (
-            f"mean {manifest.target_mean[0]:.6g}, deviation {manifest.target_deviation[0]:.6g} on the training split"
+            f"mean {schema.target_mean[0]:.6g}, deviation {schema.target_deviation[0]:.6g} on the training split"
         )
     if manifest.settings:
         lines["settings"] = ", ".join(f"{key} {value}" for key, value in manifest.settings.items())

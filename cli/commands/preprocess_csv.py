@@ -117,7 +117,6 @@ def csv_command(
         return
     for note in (*notes, *split_warnings(Store(folder))):
         click.echo(note)
-    if manifest.task.standardise and manifest.target_mean and manifest.target_deviation:
-        numbers = zip(manifest.task.targets, manifest.target_mean, manifest.target_deviation, strict=True)
-        for target, mean, deviation in numbers:
+    if manifest.schema.target_scale is not None:
+        for target, mean, deviation in zip(manifest.schema.task.targets, *manifest.schema.target_scale, strict=True):
             click.echo(f"{target}: standardised for training, mean {mean:.4g}, deviation {deviation:.4g} (train)")

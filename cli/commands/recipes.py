@@ -5,9 +5,7 @@ from pathlib import Path
 import click
 
 from grpe_dgl.errors import InputError
-from grpe_dgl.presets import PRESETS
 from grpe_dgl.recipe import Recipe, load_recipe, recipe_text, shipped_recipes
-from grpe_dgl.recipe.parameters import count_for_dataset
 
 HEADER = ("RECIPE", "DATASET", "MODEL", "PARAMETERS", "PAPER")
 
@@ -57,24 +55,23 @@ def copy(name: str, dest: Path | None) -> None:
 
 
 def _row(name: str, recipe: Recipe) -> tuple[str, ...]:
-    parameters = count_for_dataset(recipe.model, recipe.dataset)
+    parameters = _parameters(recipe)
     return (
         name,
         recipe.dataset or "any",
-        _model(recipe),
+        recipe.model.title(),
         "" if parameters is None else f"{parameters:,}",
         _paper(recipe),
     )
 
 
-def _model(recipe: Recipe) -> str:
-    model = recipe.model
-    sizes = {"layers": model.layers, "hidden_size": model.hidden_size}
-    sizes |= {"ffn_size": model.ffn_size, "num_heads": model.num_heads}
-    for preset, preset_sizes in PRESETS.items():
-        if preset_sizes == sizes:
-            return preset
-    return f"{model.layers} layers of {model.hidden_size}"
+def _parameters(recipe: Recipe) -> int | None:
+    """Return the number of parameters, for molecules with one target where the recipe fits any dataset."""
+    from grpe_dgl.data.catalogue import CATALOGUE, MOLECULES, schema_of
+
+    if recipe.dataset is None:
+        return recipe.model.count_parameters(MOLECULES)
+    return recipe.model.count_parameters(schema_of(recipe.dataset)) if recipe.dataset in CATALOGUE else None
 
 
 def _paper(recipe: Recipe) -> str:

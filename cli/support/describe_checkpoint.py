@@ -22,7 +22,7 @@ def describe_checkpoint(path: Path, *, as_json: bool) -> None:
     if as_json:
         content = {
             "recipe": saved.recipe.to_dict(),
-            "description": saved.description.to_dict(),
+            "schema": saved.schema.to_dict(),
             "parameters": parameters,
             "metrics": saved.metrics,
             "provenance": saved.provenance,
@@ -35,18 +35,14 @@ def describe_checkpoint(path: Path, *, as_json: bool) -> None:
 
 
 def _lines(saved: "Checkpoint", parameters: int) -> dict[str, str]:
-    model, training, task = saved.recipe.model, saved.recipe.training, saved.description.task
+    model, training, task = saved.recipe.model, saved.recipe.training, saved.schema.task
     names = ", ".join(task.targets[:5]) + (f", ... ({len(task.targets)} in all)" if len(task.targets) > 5 else "")
     classes = f", {len(task.classes)} classes" if task.kind == "multiclass" else ""
-    off = [key for key in ("topology_attention", "edge_attention", "graph_value") if not getattr(model, key)]
     length = counted(training.updates or 0, "update") if training.epochs is None else counted(training.epochs, "epoch")
     lines = {
-        "model": f"{model.layers} layers of {model.hidden_size}, FFN {model.ffn_size}, {model.num_heads} heads, "
-        f"max_distance {model.max_distance}, key_term {model.key_term}"
-        + (f", without {', '.join(off)}" if off else "")
-        + ("" if model.share_encodings else ", tables per layer"),
+        "model": f"{model.NAME}, {model.describe()}",
         "parameters": f"{parameters:,}",
-        "dataset": saved.description.name,
+        "dataset": saved.schema.name,
         "task": f"{task.kind} per {task.level}{classes}: {names}",
         "vocabulary": _vocabulary(saved),
         "recipe": saved.recipe.description or "(no description)",
@@ -55,11 +51,10 @@ def _lines(saved: "Checkpoint", parameters: int) -> dict[str, str]:
         else f"{length}, batches of {training.batch_size}, learning rate {training.learning_rate:g}, "
         f"{training.loss} loss, seed {training.seed}",
     }
-    if saved.description.target_mean is not None and len(saved.description.target_mean) == 1:
-        assert saved.description.target_deviation is not None
+    scale = saved.schema.target_scale
+    if scale is not None and len(scale[0]) == 1:
         lines["target"] = (
-            f"standardised by mean {saved.description.target_mean[0]:.6g}, "
-            f"deviation {saved.description.target_deviation[0]:.6g}; predictions are in the original unit"
+            f"standardised by mean {scale[0][0]:.6g}, deviation {scale[1][0]:.6g}; predictions are in the original unit"
         )
     if saved.metrics:
         lines["metrics"] = ", ".join(f"{key} {_number(value)}" for key, value in saved.metrics.items())
@@ -71,12 +66,12 @@ def _lines(saved: "Checkpoint", parameters: int) -> dict[str, str]:
 
 
 def _vocabulary(saved: "Checkpoint") -> str:
-    description = saved.description
-    if description.node_vocabulary is None:
-        nodes = f"{description.node_features} numbers per node"
+    schema = saved.schema
+    if schema.node_vocabulary is None:
+        nodes = f"{schema.node_features} numbers per node"
     else:
-        nodes = f"node columns of {', '.join(map(str, description.node_vocabulary))} values"
-    return f"{description.vocabulary}: {nodes}, {description.num_edge_types} edge types"
+        nodes = f"node columns of {', '.join(map(str, schema.node_vocabulary))} values"
+    return f"{schema.vocabulary}: {nodes}, {schema.num_edge_types} edge types"
 
 
 def _provenance(provenance: dict[str, Any]) -> dict[str, str]:

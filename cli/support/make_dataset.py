@@ -63,7 +63,7 @@ def make_dataset(
             return None
     begin = time.monotonic()
     source = make()
-    with progress(source.name, source.num_rows, "rows") as done:
+    with progress(source.schema.name, source.num_rows, "rows") as done:
         manifest = preprocess(source, path, workers=workers, strict=strict, force=True, progress=done)
     splits = ", ".join(f"{name} {count:,}" for name, count in manifest.splits.items())
     click.echo(f"{path}: {manifest.num_graphs:,} graphs ({splits}) in {time.monotonic() - begin:.1f} s")

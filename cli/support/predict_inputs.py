@@ -108,11 +108,10 @@ def open_rows(inputs: list[str], predictor: "Predictor", options: InputOptions) 
 
 def _open_dataset(path: Path, predictor: "Predictor", split: str | None) -> "Rows":
     from grpe_dgl.data import load
-    from grpe_dgl.data.description import Description
     from grpe_dgl.inference.inputs import dataset_rows
 
     data = load(path)
-    predictor.description.require_same_input(Description.of(data.manifest), what=str(path), model=predictor.source)
+    predictor.schema.require_same_input(data.schema, what=str(path), model=predictor.source)
     if data.manifest.num_skipped:
         skipped = f"{counted(data.manifest.num_skipped, 'row')} of its source became no graph"
         click.echo(f"{path}: {skipped}; {path / 'skipped.csv'} lists the reasons", err=True)

@@ -14,7 +14,8 @@ from grpe_dgl.messages import counted
 
 if TYPE_CHECKING:
     from grpe_dgl.data.dataset import Dataset
-    from grpe_dgl.recipe import ModelRecipe, Recipe
+    from grpe_dgl.families import ModelSettings
+    from grpe_dgl.recipe import Recipe
     from grpe_dgl.training.run import Callbacks
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -24,23 +25,19 @@ SECONDS_BETWEEN_LINES = 30.0  # where there is no terminal for a bar
 def data_line(data: "Dataset") -> str:
     """Return a line with the dataset's name and the sizes of its splits."""
     splits = ", ".join(f"{name} {len(split):,}" for name, split in data.splits.items())
-    return f"data: {data.manifest.name}, {splits} graphs"
+    return f"data: {data.schema.name}, {splits} graphs"
 
 
-def model_line(model: "ModelRecipe", data: "Dataset") -> str:
-    """Return a line with the sizes of a model."""
+def model_line(settings: "ModelSettings", data: "Dataset") -> str:
+    """Return a line with the family and the sizes of a model."""
     import torch
 
-    from grpe_dgl.checkpoint.build import build_for
-    from grpe_dgl.data.description import Description
+    from grpe_dgl.checkpoint.build import build_model
 
     with torch.device("meta"):  # only shapes: a large model takes no memory
-        built = build_for(model, Description.of(data.manifest))
+        built = build_model(settings, data.schema)
     parameters = sum(parameter.numel() for parameter in built.parameters())
-    return (
-        f"model: {counted(model.layers, 'layer')}, {model.hidden_size} wide, {counted(model.num_heads, 'head')}, "
-        f"{parameters:,} parameters"
-    )
+    return f"model: {settings.NAME}, {settings.describe()}, {parameters:,} parameters"
 
 
 def result_lines(results: dict[str, Any]) -> str:

@@ -20,7 +20,9 @@ from .training_options import TrainingOptions
 
 if TYPE_CHECKING:
     from grpe_dgl.data.dataset import Dataset
-    from grpe_dgl.recipe import ModelRecipe, Recipe
+    from grpe_dgl.families import ModelSettings
+    from grpe_dgl.models.model import GraphModel
+    from grpe_dgl.recipe import Recipe
     from grpe_dgl.training.distributed import Processes
     from grpe_dgl.training.run import Callbacks
     from grpe_dgl.workflows.experiment import ExperimentCallbacks
@@ -34,7 +36,7 @@ def show_experiment(
     dataset_folder: Path,
     out: Path,
     options: TrainingOptions,
-    start: "Callable[[Any], dict[str, Any]] | None" = None,
+    start: "Callable[[GraphModel], dict[str, Any]] | None" = None,
 ) -> None:
     """Train every run of the recipe, show progress and print the results.
 
@@ -78,7 +80,7 @@ def _screen(out: Path, options: TrainingOptions, group: "Processes") -> "Experim
 
     from grpe_dgl.workflows.experiment import ExperimentCallbacks
 
-    shown: ModelRecipe | None = None
+    shown: ModelSettings | None = None
 
     def start(data: "Dataset") -> None:
         click.echo(data_line(data))

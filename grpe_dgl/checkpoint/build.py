@@ -1,55 +1,27 @@
-"""From the model section of a recipe and a dataset's description to the model."""
+"""From the model section of a recipe and a dataset's schema to the model."""
 
-import dataclasses
-from collections.abc import Sequence
-
-from grpe_dgl.data.description import Description
-from grpe_dgl.data.sources.source import Task
-from grpe_dgl.nn import GRPE
-from grpe_dgl.recipe.training import ModelRecipe
+from grpe_dgl.errors import InputError
+from grpe_dgl.families import ModelSettings, model_class
+from grpe_dgl.models.model import GraphModel
+from grpe_dgl.schema import Schema
 
 
-def build_model(
-    model: ModelRecipe,
-    *,
-    task: Task,
-    node_vocabulary: Sequence[int] | None,
-    node_features: int | None,
-    num_edge_types: int,
-    backend: str | None = None,
-) -> GRPE:
-    """Build the model of a recipe for a dataset.
+def build_model(settings: ModelSettings, schema: Schema, *, backend: str | None = None) -> GraphModel:
+    """Build the model of a family for data of a schema.
 
     Parameters
     ----------
-    model
-        The recipe's model section.
-    task, node_vocabulary, node_features, num_edge_types
-        What the dataset says of itself; see `grpe_dgl.data.sources.source.Source`.
+    settings
+        The recipe's model section; its family decides the class.
+    schema
+        The form of the graphs and the task.
     backend
-        See `grpe_dgl.ops.relative_attention`; None takes the model's default. It changes no number, so it is no part of
-        the recipe.
+        See `grpe_dgl.models.model.GraphModel.from_settings`.
     """
-    arguments = {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}
-    if backend is not None:
-        arguments["backend"] = backend
-    return GRPE(
-        **arguments,
-        num_outputs=task.num_outputs,
-        level=task.level,
-        node_vocabulary=node_vocabulary,
-        node_features=node_features,
-        num_edge_types=num_edge_types,
-    )
-
-
-def build_for(model: ModelRecipe, description: Description, *, backend: str | None = None) -> GRPE:
-    """Build the model of a recipe for the data that `description` describes; see `build_model`."""
-    return build_model(
-        model,
-        task=description.task,
-        node_vocabulary=description.node_vocabulary,
-        node_features=description.node_features,
-        num_edge_types=description.num_edge_types,
-        backend=backend,
-    )
+    model: GraphModel = model_class(settings.NAME).from_settings(settings, schema, backend=backend)
+    if model.reads != settings.view.reads:
+        raise InputError(
+            f"the family {settings.NAME} is not consistent: its model reads {model.reads!r}, its settings declare "
+            f"{settings.view.reads!r}"
+        )
+    return model

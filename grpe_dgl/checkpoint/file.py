@@ -6,18 +6,18 @@ from typing import Any
 
 import torch
 
-import grpe_dgl
-from grpe_dgl.checkpoint.build import build_for
-from grpe_dgl.data.description import Description
+from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import atomic_file, what_is_left
 from grpe_dgl.io.safe_load import NOT_TORCH, load_tensors
-from grpe_dgl.nn import GRPE
+from grpe_dgl.models.model import GraphModel
 from grpe_dgl.recipe import Recipe
+from grpe_dgl.schema import Schema
+from grpe_dgl.version import __version__
 
 FORMAT = "grpe-dgl checkpoint"
-FORMAT_VERSION = 1
-_PARTS = ("recipe", "description", "weights", "metrics", "provenance", "training")
+FORMAT_VERSION = 2  # version 1 (grpe-dgl 0.1) calls the schema "description"
+_PARTS = ("recipe", "schema", "weights", "metrics", "provenance", "training")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +26,8 @@ class Checkpoint:
 
     recipe: Recipe
     """Resolved: it alone says how the model came about."""
-    description: Description
-    """The data the model was trained on."""
+    schema: Schema
+    """The form of the data the model was trained on, and the unit of its targets."""
     weights: dict[str, torch.Tensor]
     """The state dict of the model."""
     metrics: dict[str, Any] = field(default_factory=dict)
@@ -37,9 +37,9 @@ class Checkpoint:
     training: dict[str, Any] | None = None
     """What resuming needs: optimiser, update, random states, history. None in a model that is done."""
 
-    def model(self, *, backend: str | None = None) -> GRPE:
+    def model(self, *, backend: str | None = None) -> GraphModel:
         """Build the model with its weights, ready to predict."""
-        model = build_for(self.recipe.model, self.description, backend=backend)
+        model = build_model(self.recipe.model, self.schema, backend=backend)
         try:
             model.load_state_dict(self.weights)
         except RuntimeError as error:
@@ -53,9 +53,9 @@ class Checkpoint:
         content = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
-            "library_version": grpe_dgl.__version__,
+            "library_version": __version__,
             "recipe": self.recipe.to_dict(),
-            "description": self.description.to_dict(),
+            "schema": self.schema.to_dict(),
             "weights": {name: tensor.detach().cpu() for name, tensor in self.weights.items()},
             "metrics": self.metrics,
             "provenance": self.provenance,
@@ -93,19 +93,21 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     if content["format_version"] > FORMAT_VERSION:
         raise InputError(
             f"{path} has format version {content['format_version']}, written by grpe-dgl "
-            f"{content.get('library_version')}; this is grpe-dgl {grpe_dgl.__version__}, which reads up to "
+            f"{content.get('library_version')}; this is grpe-dgl {__version__}, which reads up to "
             f"{FORMAT_VERSION}: update it"
         )
+    if content["format_version"] < 2 and "description" in content:
+        content["schema"] = content.pop("description")
     missing = [key for key in _PARTS if key not in content]
     if missing:
         raise InputError(f"{path} is damaged: it has no {missing[0]}; {accepted}")
     try:
-        description = Description.from_dict(content["description"])
-    except (LookupError, TypeError, AttributeError) as error:
-        raise InputError(f"{path} is damaged: its description lacks {error}; {accepted}") from None
+        schema = Schema.from_dict(content["schema"])
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        raise InputError(f"{path} is damaged: its schema cannot be read ({error}); {accepted}") from None
     return Checkpoint(
         recipe=Recipe.from_dict(content["recipe"], source=str(path)),
-        description=description,
+        schema=schema,
         weights=content["weights"],
         metrics=content["metrics"],
         provenance=content["provenance"],

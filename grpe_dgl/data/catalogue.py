@@ -1,13 +1,21 @@
-"""The datasets that can be made by name. Nothing heavy is imported before one is asked for."""
+"""The datasets that can be made by name, and all that is known of each without its files.
 
+Nothing heavy is imported before a dataset is asked for: sources are named by import strings.
+"""
+
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grpe_dgl.data.sources import ogb_facts
 from grpe_dgl.data.sources.source import Source
 from grpe_dgl.errors import InputError
 from grpe_dgl.messages import nearest
+from grpe_dgl.schema import Schema, Task, known_schema
+
+COMMUNITIES = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +33,7 @@ class Request:
     seed: int = 0
     """Generated: the seed."""
     progress: Callable[..., object] | None = None
-    """Handed to `grpe_dgl.io.download.fetch`."""
+    """Passed to `grpe_dgl.io.download.fetch`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +42,29 @@ class Entry:
 
     title: str
     """What it is, in a line."""
-    make: Callable[[Request], Source]
-    """Returns the source; downloads the publisher's files if they are not there."""
-    settings: Callable[[Request], dict[str, Any]] = lambda request: {"dataset": request.name}
-    """Returns the source's settings without touching any file."""
+    source: str
+    """The module under `grpe_dgl.data.sources` whose ``make(request)`` returns the source, downloading the publisher's
+    files if they are not there, and whose ``settings(request)``, if it has one, returns the source's settings."""
+    schema: Schema | None = None
+    """None for OGB's molecule datasets, whose facts are in the table that comes with the package ogb."""
+    url: str | None = None
+    """The publisher's archive; None where OGB's table has it."""
+    files: str = ""
+    """DGL's datasets: a file's name, with ``{}`` for the split. OGB-LSC's: the publisher's folder."""
+    splits: tuple[str, ...] = ("train", "valid", "test")
     can_generate: bool = False
+    counts: tuple[int, int, int] | None = None
+    """Where it can be generated: how many graphs were published for train, valid and test."""
+
+    def make(self, request: Request) -> Source:
+        """Return the source; downloads the publisher's files if they are not there."""
+        source: Source = _module(self.source).make(request)
+        return source
+
+    def settings(self, request: Request) -> dict[str, Any]:
+        """Return the source's settings without touching any file."""
+        settings = getattr(_module(self.source), "settings", None)
+        return {"dataset": request.name} if settings is None else settings(request)
 
 
 def short_name(name: str) -> str:
@@ -55,59 +81,82 @@ def find(name: str) -> tuple[str, Entry]:
     return name, CATALOGUE[name]
 
 
-def _zinc(request: Request) -> Source:
-    from grpe_dgl.data.sources.zinc import zinc
-
-    return zinc(request.raw_dir, progress=request.progress)
-
-
-def _ogb(request: Request) -> Source:
-    from grpe_dgl.data.sources.ogb import ogb
-
-    return ogb(request.name, request.raw_dir, progress=request.progress)
+def schema_of(name: str) -> Schema:
+    """Return the schema of a dataset of the catalogue, known without its files; raises an InputError listing them."""
+    name, entry = find(name)
+    if entry.schema is not None:
+        return entry.schema
+    return ogb_facts.schema_of(name)
 
 
-def _pcqm(request: Request) -> Source:
-    from grpe_dgl.data.sources.pcqm import pcqm
-
-    return pcqm(request.name, request.raw_dir, progress=request.progress)
-
-
-def _sbm(request: Request) -> Source:
-    from grpe_dgl.data.sources import sbm
-
-    if request.generate:
-        return sbm.generated(request.name, graphs=request.graphs, seed=request.seed)
-    return sbm.published(request.name, request.raw_dir, progress=request.progress)
+MOLECULES = known_schema(
+    "ogb", name="molecules", task=Task(level="graph", kind="regression", targets=("target",), metric="rmse")
+)
+"""Molecules with one target, which stand for any dataset of molecules."""
 
 
-def _sbm_settings(request: Request) -> dict[str, Any]:
-    from grpe_dgl.data.sources import sbm
+def _module(source: str) -> Any:
+    return importlib.import_module(f"grpe_dgl.data.sources.{source}")
 
-    return sbm.settings_of(request.name, generate=request.generate, graphs=request.graphs, seed=request.seed)
 
+def _regression(vocabulary: str, name: str, target: str) -> Schema:
+    task = Task(level="graph", kind="regression", targets=(target,), metric="mae")
+    return known_schema(vocabulary, name=name, task=task)
+
+
+def _node_classes(name: str, classes: tuple[str, ...]) -> Schema:
+    task = Task(level="node", kind="multiclass", targets=(name,), classes=classes, metric="weighted_accuracy")
+    return known_schema(name, name=name, task=task)
+
+
+_LSC = "https://dgl-data.s3-accelerate.amazonaws.com/dataset/OGB-LSC/{}.zip"  # what ogb 1.3.6 downloads from
 
 CATALOGUE: dict[str, Entry] = {
-    "zinc": Entry(title="ZINC-12k: constrained solubility, regression per graph", make=_zinc),
+    "zinc": Entry(
+        title="ZINC-12k: constrained solubility, regression per graph",
+        source="zinc",
+        schema=_regression("zinc", "zinc", "constrained solubility"),
+        url="https://data.dgl.ai/dataset/ZINC12k.zip",
+        files="ZincDGL_{}.bin",
+    ),
     "pattern": Entry(
         title="PATTERN: find a planted pattern, 2 classes per node",
-        make=_sbm,
-        settings=_sbm_settings,
+        source="sbm",
+        schema=_node_classes("pattern", ("host", "pattern")),
+        url="https://data.dgl.ai/dataset/SBM_PATTERN.zip",
+        files="SBM_PATTERN_{}.bin",
         can_generate=True,
+        counts=(10000, 2000, 2000),
     ),
     "cluster": Entry(
         title="CLUSTER: find the communities, 6 classes per node",
-        make=_sbm,
-        settings=_sbm_settings,
+        source="sbm",
+        schema=_node_classes("cluster", tuple(f"community {r}" for r in range(COMMUNITIES))),
+        url="https://data.dgl.ai/dataset/SBM_CLUSTER.zip",
+        files="CLUSTER_{}.bin",
         can_generate=True,
+        counts=(10000, 1000, 1000),
     ),
-    "molhiv": Entry(title="ogbg-molhiv: inhibition of HIV, yes or no, per graph", make=_ogb),
-    "molpcba": Entry(title="ogbg-molpcba: 128 bioassays, yes or no, per graph", make=_ogb),
-    "pcqm4m": Entry(title="PCQM4M: HOMO-LUMO gap, 3.8 million, regression per graph", make=_pcqm),
-    "pcqm4mv2": Entry(title="PCQM4Mv2: HOMO-LUMO gap, 3.7 million, regression per graph", make=_pcqm),
+    "molhiv": Entry(title="ogbg-molhiv: inhibition of HIV, yes or no, per graph", source="ogb"),
+    "molpcba": Entry(title="ogbg-molpcba: 128 bioassays, yes or no, per graph", source="ogb"),
+    "pcqm4m": Entry(
+        title="PCQM4M: HOMO-LUMO gap, 3.8 million, regression per graph",
+        source="pcqm",
+        schema=_regression("ogb", "pcqm4m", "homolumogap"),
+        url=_LSC.format("pcqm4m_kddcup2021"),
+        files="pcqm4m_kddcup2021",
+    ),
+    "pcqm4mv2": Entry(
+        title="PCQM4Mv2: HOMO-LUMO gap, 3.7 million, regression per graph",
+        source="pcqm",
+        schema=_regression("ogb", "pcqm4mv2", "homolumogap"),
+        url=_LSC.format("pcqm4m-v2"),
+        files="pcqm4m-v2",
+        splits=("train", "valid", "test-dev", "test-challenge"),
+    ),
     **{
         # OGB's other molecule datasets, under the names OGB's own table has for them.
-        name: Entry(title=f"ogbg-{name}: {title}", make=_ogb)
+        name: Entry(title=f"ogbg-{name}: {title}", source="ogb")
         for name, title in {
             "molbace": "1,513 inhibitors of BACE-1, yes or no",
             "molbbbp": "2,039 blood-brain barrier tests, yes or no",

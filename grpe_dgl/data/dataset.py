@@ -1,6 +1,9 @@
 """A processed dataset as PyTorch and DGL know datasets: splits of graphs with labels."""
 
+import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import dgl
 import numpy as np
@@ -8,16 +11,17 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from grpe_dgl.data.batching.collate import Batch, collate, labels_of
-from grpe_dgl.data.batching.sampler import Batches
-from grpe_dgl.data.sources.source import Task
+from grpe_dgl.data.batching.collate import Batch, collate, decode_labels
+from grpe_dgl.data.batching.sampler import Sampler
 from grpe_dgl.data.store.manifest import Manifest
 from grpe_dgl.data.store.store import Store
 from grpe_dgl.errors import InputError
 from grpe_dgl.relations import Relations
+from grpe_dgl.schema import Schema, Task
+from grpe_dgl.views import PairView, View
 
 
-def load(path: str | Path, *, max_distance: int = 5, virtual_node: bool = True) -> "Dataset":
+def load(path: str | Path, *, max_distance: int = 5, virtual_node: bool = True, view: View | None = None) -> "Dataset":
     """Open the dataset that `grpe preprocess` or `grpe_dgl.data.write` made.
 
     Parameters
@@ -28,6 +32,8 @@ def load(path: str | Path, *, max_distance: int = 5, virtual_node: bool = True) 
         L: the largest distance with a code of its own, 1..252. Any choice works with any dataset.
     virtual_node
         Whether batches get a virtual node per graph.
+    view
+        Instead of the two: which graph batches hold, a `grpe_dgl.views.PairView` or `GraphView`.
 
     Examples
     --------
@@ -36,38 +42,56 @@ def load(path: str | Path, *, max_distance: int = 5, virtual_node: bool = True) 
     >>> for pairs, label, indices in data.train.batches(batch_size=256, shuffle=True):    # doctest: +SKIP
     ...     loss = (model(pairs) - label).abs().mean()
     """
-    return Dataset(Store(path), max_distance=max_distance, virtual_node=virtual_node)
+    return Dataset(Store(path), max_distance=max_distance, virtual_node=virtual_node, view=view)
 
 
 class Dataset:
-    """A store with the choices of a model: its codes, and whether there are virtual nodes.
+    """A store with the view of a model: which graph its batches hold.
 
     Its splits are ``data["train"]`` and so on; `train`, `valid` and `test` are short for the usual three.
 
     Attributes
     ----------
     store : Store
-    relations : Relations
-        The codes of ``edata["relation"]``.
-    virtual_node : bool
+    view : PairView or GraphView
     splits : dict of str to Split
     """
 
-    def __init__(self, store: Store, *, max_distance: int = 5, virtual_node: bool = True) -> None:
+    def __init__(
+        self, store: Store, *, max_distance: int = 5, virtual_node: bool = True, view: View | None = None
+    ) -> None:
         self.store = store
-        self.relations = Relations(max_distance, store.manifest.num_edge_types)
-        self.virtual_node = virtual_node
+        self.view = view or PairView(max_distance=max_distance, virtual_node=virtual_node)
+        if isinstance(self.view, PairView):
+            Relations(self.view.max_distance, store.schema.num_edge_types)  # refuses a max_distance that does not fit
         self.splits = {name: Split(self, name) for name in store.splits}
 
     @property
+    def schema(self) -> Schema:
+        """The form of the graphs, the task and the targets' unit."""
+        return self.store.schema
+
+    @property
+    def relations(self) -> Relations:
+        """The codes of ``edata["relation"]``; for a pair view only."""
+        if not isinstance(self.view, PairView):
+            raise InputError("batches of a graph view have no relations; open the dataset with a PairView")
+        return Relations(self.view.max_distance, self.schema.num_edge_types)
+
+    @property
+    def virtual_node(self) -> bool:
+        """Whether batches have a virtual node per graph."""
+        return self.view.virtual_node
+
+    @property
     def manifest(self) -> Manifest:
-        """What the dataset says of itself."""
+        """The dataset's description: sizes, origin, arrays."""
         return self.store.manifest
 
     @property
     def task(self) -> Task:
         """What is to be predicted."""
-        return self.store.manifest.task
+        return self.schema.task
 
     @property
     def train(self) -> "Split":
@@ -94,18 +118,20 @@ class Dataset:
 
     def __repr__(self) -> str:
         splits = ", ".join(f"{name} {len(split):,}" for name, split in self.splits.items())
-        return f"Dataset({self.manifest.name!r}, {len(self):,} graphs: {splits or 'no splits'})"
+        return f"Dataset({self.schema.name!r}, {len(self):,} graphs: {splits or 'no splits'})"
 
-    def batch(self, index: npt.ArrayLike, codes: tuple[str, ...] = ("relation",)) -> Batch:
+    def batch(self, index: npt.ArrayLike, codes: tuple[str, ...] | None = None) -> Batch:
         """Return the graphs with the given numbers, shape (B,), as one batch; `codes` as in `Batches`."""
-        return collate(
-            self.store, np.asarray(index, np.int64), self.relations, virtual_node=self.virtual_node, codes=codes
-        )
+        return collate(self.store, np.asarray(index, np.int64), with_codes(self.view, codes))
 
     def num_nodes(self, index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return how many nodes the graphs with the given numbers have in a batch: with virtual nodes, if any."""
+        return self.num_real_nodes(index) + int(self.virtual_node)
+
+    def num_real_nodes(self, index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return how many nodes the graphs with the given numbers, (B,), have without virtual nodes, (B,)."""
         offsets = self.store.node_offsets
-        return offsets[index + 1].astype(np.int64) - offsets[index].astype(np.int64) + int(self.virtual_node)
+        return offsets[index + 1].astype(np.int64) - offsets[index].astype(np.int64)
 
     def graph(self, number: int) -> dgl.DGLGraph:
         """Return one graph as its source gave it.
@@ -120,11 +146,11 @@ class Dataset:
             store_array[edges].astype(np.int64) for store_array in (store.src, store.dst, store.edge_type)
         )
         graph = dgl.graph((torch.from_numpy(src), torch.from_numpy(dst)), num_nodes=nodes.stop - nodes.start)
-        dtype = np.int64 if self.manifest.node_vocabulary is not None else np.float32
+        dtype = np.int64 if self.schema.node_vocabulary is not None else np.float32
         graph.ndata["feat"] = torch.from_numpy(store.node_feat[nodes].astype(dtype))
         graph.edata["feat"] = torch.from_numpy(edge_type)
         if self.task.level == "node":
-            graph.ndata["label"] = torch.from_numpy(labels_of(store, store.label[nodes]))
+            graph.ndata["label"] = torch.from_numpy(decode_labels(store.label[nodes], self.schema))
         return graph
 
 
@@ -155,7 +181,7 @@ class Split(torch.utils.data.Dataset[tuple[dgl.DGLGraph, Tensor] | dgl.DGLGraph]
         return len(self.dataset.store.splits[self.name])
 
     def __repr__(self) -> str:
-        return f"Split({self.name!r} of {self.dataset.manifest.name!r}, {len(self):,} graphs)"
+        return f"Split({self.name!r} of {self.dataset.schema.name!r}, {len(self):,} graphs)"
 
     def __getitem__(self, i: int) -> tuple[dgl.DGLGraph, Tensor] | dgl.DGLGraph:
         if not -len(self) <= i < len(self):
@@ -165,37 +191,51 @@ class Split(torch.utils.data.Dataset[tuple[dgl.DGLGraph, Tensor] | dgl.DGLGraph]
         graph = self.dataset.graph(number)
         if self.dataset.task.level == "node":
             return graph
-        return graph, torch.from_numpy(labels_of(store, store.label[number : number + 1]))[0]
+        return graph, torch.from_numpy(decode_labels(store.label[number : number + 1], store.schema))[0]
 
     def labels(self) -> Tensor:
         """Return the labels of all graphs of the split, in order: as `Batch.label`, for the whole split at once."""
         store, index = self.dataset.store, self.index
         if self.dataset.task.level == "graph":
-            return torch.from_numpy(labels_of(store, store.label[index]))
+            return torch.from_numpy(decode_labels(store.label[index], store.schema))
         parts = [store.label[int(store.node_offsets[g]) : int(store.node_offsets[g + 1])] for g in index]
-        return torch.from_numpy(labels_of(store, np.concatenate(parts) if parts else store.label[:0]))
+        return torch.from_numpy(decode_labels(np.concatenate(parts) if parts else store.label[:0], store.schema))
 
-    def batches(
-        self,
-        *,
-        batch_size: int | None = None,
-        pair_budget: int | None = None,
-        shuffle: bool = False,
-        seed: int = 0,
-        drop_last: bool = False,
-        rank: int = 0,
-        world_size: int = 1,
-        codes: tuple[str, ...] = ("relation",),
-    ) -> Batches:
-        """Return the split's batches; see `Batches`."""
-        return Batches(
-            self,
-            batch_size=batch_size,
-            pair_budget=pair_budget,
-            shuffle=shuffle,
-            seed=seed,
-            drop_last=drop_last,
-            rank=rank,
-            world_size=world_size,
-            codes=codes,
-        )
+    def batches(self, **options: Any) -> "Batches":
+        """Return the split's batches; the options are those of `Batches`."""
+        return Batches(self, **options)
+
+
+class Batches(Sampler):
+    """Goes through a split batch by batch; iterating it again is the next epoch.
+
+    Parameters
+    ----------
+    split
+        What to go through.
+    codes
+        Which of relation, spd and edge to put into ``edata`` of a pair graph; None takes those of the dataset's view.
+    **options
+        See `grpe_dgl.data.batching.sampler.Sampler`: batch_size or pair_budget, shuffle, seed, drop_last, rank and
+        world_size.
+    """
+
+    def __init__(self, split: Split, *, codes: tuple[str, ...] | None = None, **options: Any) -> None:
+        super().__init__(split.index, split.dataset.num_nodes, **options)
+        self.split = split
+        self.view = with_codes(split.dataset.view, codes)
+
+    def __iter__(self) -> Iterator[Batch]:
+        number = self._next_epoch
+        self._next_epoch += 1
+        return self.epoch(number)
+
+    def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
+        """Yield this rank's part of the global batches of epoch `number`, from global batch `start` on."""
+        for index in self.indices(number, start):
+            yield collate(self.split.dataset.store, index, self.view)
+
+
+def with_codes(view: View, codes: tuple[str, ...] | None) -> View:
+    """Return a pair view with other codes in ``edata``; None leaves it as it is."""
+    return dataclasses.replace(view, codes=codes) if codes is not None and isinstance(view, PairView) else view

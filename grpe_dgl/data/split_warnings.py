@@ -14,7 +14,7 @@ def split_warnings(store: Store) -> list[str]:
         if index is None or not len(index):
             needed = "; training needs some" if name in ("train", "valid") else ""
             notes.append(f"the split {name} has no graphs{needed}")
-        elif store.manifest.task.kind == "binary" and store.manifest.task.level == "graph":
+        elif store.schema.task.kind == "binary" and store.schema.task.level == "graph":
             label = store.label[index.astype(np.int64)]
             found = [str(value) for value in (0, 1) if (label == value).any()]
             if not ((label == 0).any(axis=0) & (label == 1).any(axis=0)).any():

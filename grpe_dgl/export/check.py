@@ -6,45 +6,50 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grpe_dgl.checkpoint.file import Checkpoint
+from grpe_dgl.checkpoint.target_units import to_predictions
 from grpe_dgl.data.batching.collate import Batch, collate
-from grpe_dgl.data.description import Description
 from grpe_dgl.data.sources.raw_graphs import Graphs
-from grpe_dgl.data.sources.source import Task
 from grpe_dgl.data.store.arrays import ArraysInMemory
-from grpe_dgl.data.store.validation import Layout, pack
+from grpe_dgl.data.store.validation import pack
 from grpe_dgl.errors import InputError
 from grpe_dgl.export.module import padded
-from grpe_dgl.inference import Predictor
+from grpe_dgl.models.model import GraphModel
+from grpe_dgl.schema import Schema, unlabelled
 
 TOLERANCE = 1e-4
 BATCHES = ([1], [2, 7, 13], [40, 3], [5, 1, 21, 9, 17])  # nodes of each graph
 Run = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
-def require_equal(run: Run, predictor: Predictor, *, what: str) -> float:
+def require_equal(run: Run, model: GraphModel, checkpoint: Checkpoint, *, what: str) -> float:
     """Run an exported model and ours on random graphs of several sizes; return the largest difference found.
 
     Parameters
     ----------
     run
         The exported model: nodes, relation, mask to predictions.
-    predictor
+    model
         Ours, by whatever backend it has.
+    checkpoint
+        Its settings and the schema of its data.
     what
         Names the exported model in the error that a relative difference over 1e-4 raises.
     """
     worst = 0.0
-    for batch in random_batches(predictor):
-        ours = torch.from_numpy(predictor.outputs(batch))
-        nodes, relation, mask = padded(batch.pairs)
+    schema = checkpoint.schema
+    for batch in random_batches(checkpoint):
+        with torch.no_grad():
+            ours = to_predictions(model(batch.graph), schema)
+        nodes, relation, mask = padded(batch.graph)
         theirs = run(nodes, relation, mask)
-        if predictor.description.task.level == "node":
+        if schema.task.level == "node":
             theirs = theirs[:, 1:][mask[:, 1:]]
         if theirs.shape != ours.shape:
             raise InputError(f"{what} gives shape {tuple(theirs.shape)}, ours {tuple(ours.shape)}; it is not written")
-        difference = _relative(theirs, ours, predictor.description)
+        difference = _relative(theirs, ours, schema)
         if not difference <= TOLERANCE:  # NaN is a difference too
-            sizes = (batch.pairs.batch_num_nodes() - 1).tolist()
+            sizes = (batch.graph.batch_num_nodes() - 1).tolist()
             raise InputError(
                 f"{what} differs from the model by {difference:.1e} (relative) on graphs of {sizes} nodes; accepted: "
                 f"{TOLERANCE:g}; it is not written"
@@ -53,37 +58,30 @@ def require_equal(run: Run, predictor: Predictor, *, what: str) -> float:
     return worst
 
 
-def _relative(theirs: Tensor, ours: Tensor, description: Description) -> float:
+def _relative(theirs: Tensor, ours: Tensor, schema: Schema) -> float:
     """Return the largest difference of any output, relative to what the model itself says of that output.
 
     A standardised target's mean is not the model's: it would hide any difference where it is large. Rounding of the
     sum with it is let pass.
     """
-    mean, deviation = description.target_mean, description.target_deviation
-    said = ours if mean is None else ours - ours.new_tensor(mean)
-    least = 1e-6 * (torch.ones(ours.shape[-1]) if deviation is None else ours.new_tensor(deviation))
+    mean, deviation = schema.target_scale or ((0.0,) * ours.shape[-1], (1.0,) * ours.shape[-1])
+    said = ours - ours.new_tensor(mean)
+    least = 1e-6 * ours.new_tensor(deviation)
     rounding = 4 * torch.finfo(ours.dtype).eps * ours.abs()
     beyond = ((theirs - ours).abs() - rounding).clamp(min=0)
     return float((beyond.amax(0) / torch.maximum(said.abs().amax(0), least)).max())
 
 
-def random_batches(predictor: Predictor, *, seed: int = 0) -> Iterator[Batch]:
+def random_batches(checkpoint: Checkpoint, *, seed: int = 0) -> Iterator[Batch]:
     """Yield batches of random graphs that the model could have been trained on."""
     random = np.random.default_rng(seed)
-    description = predictor.description
-    layout = Layout(
-        task=Task(level="graph", kind="regression", targets=(), metric="mae"),
-        node_vocabulary=description.node_vocabulary,
-        node_features=description.node_features,
-        num_edge_types=description.num_edge_types,
-        undirected=description.undirected,
-    )
+    schema = unlabelled(checkpoint.schema)
     for sizes in BATCHES:
-        arrays = ArraysInMemory(pack(_random_graphs(random, sizes, description), layout), layout)
-        yield collate(arrays, np.arange(len(arrays)), predictor.relations)
+        arrays = ArraysInMemory(pack(_random_graphs(random, sizes, schema), schema), schema)
+        yield collate(arrays, np.arange(len(arrays)), checkpoint.recipe.model.view)
 
 
-def _random_graphs(random: np.random.Generator, sizes: list[int], description: Description) -> Graphs:
+def _random_graphs(random: np.random.Generator, sizes: list[int], schema: Schema) -> Graphs:
     """Return random trees with some edges missing, so that some nodes are far apart and some out of reach."""
     ends = []
     for n in sizes:
@@ -92,12 +90,12 @@ def _random_graphs(random: np.random.Generator, sizes: list[int], description: D
         kept = random.random(n - 1) < 0.9
         ends.append(np.stack([child, parent])[:, kept])
     src, dst = np.concatenate(ends, axis=1)
-    types = random.integers(description.num_edge_types, size=len(src))
-    shape = (sum(sizes), description.node_features or 0)
-    if description.node_vocabulary is None:
+    types = random.integers(schema.num_edge_types, size=len(src))
+    shape = (sum(sizes), schema.node_features or 0)
+    if schema.node_vocabulary is None:
         feat = random.normal(size=shape).astype(np.float32)
     else:
-        columns = [random.integers(values, size=sum(sizes)) for values in description.node_vocabulary]
+        columns = [random.integers(values, size=sum(sizes)) for values in schema.node_vocabulary]
         feat = np.stack(columns, axis=1)
     return Graphs(
         num_nodes=np.array(sizes),

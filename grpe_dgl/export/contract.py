@@ -2,10 +2,12 @@
 
 from typing import Any
 
-import grpe_dgl
+from grpe_dgl.checkpoint.file import Checkpoint
 from grpe_dgl.data.molecules.columns import ogb_features
-from grpe_dgl.inference import Predictor
-from grpe_dgl.inference.ensemble import Ensemble
+from grpe_dgl.relations import Relations
+from grpe_dgl.schema import Schema
+from grpe_dgl.version import __version__
+from grpe_dgl.views import PairView
 
 FORMAT = "grpe-dgl exported model"
 FORMAT_VERSION = 1
@@ -24,34 +26,34 @@ ATOM_LISTS = (
 BOND_LISTS = ("possible_bond_type_list", "possible_bond_stereo_list", "possible_is_conjugated_list")
 
 
-def contract(predictor: Predictor, *, files: dict[str, str], opset: int | None) -> dict[str, Any]:
+def contract(checkpoint: Checkpoint, *, files: dict[str, str], opset: int | None) -> dict[str, Any]:
     """Return the content of ``model.json``, plain JSON values.
 
     Parameters
     ----------
-    predictor
+    checkpoint
         The model.
     files
         The file of each format, relative to ``model.json``.
     opset
         Of the ONNX file; None without one.
     """
-    description, relations = predictor.description, predictor.relations
-    task = description.task
+    schema, view = checkpoint.schema, checkpoint.recipe.model.view
+    assert isinstance(view, PairView)  # `export` refuses models that take no padded batches
+    relations = Relations(view.max_distance, schema.num_edge_types)
+    task = schema.task
     own = relations.num_edge_types
-    columns = description.node_features or len(description.node_vocabulary or ())
-    names = Ensemble([predictor])
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "library_version": grpe_dgl.__version__,
+        "library_version": __version__,
         "files": files,
         "opset": opset,
         "inputs": [
             {
                 "name": "nodes",
-                "dtype": "float32" if description.node_vocabulary is None else "int64",
-                "shape": ["batch", "nodes", columns],
+                "dtype": "float32" if schema.node_vocabulary is None else "int64",
+                "shape": ["batch", "nodes", schema.num_node_columns],
                 "meaning": "features; node 0 of every graph is the virtual node, which has zeros, and so has padding",
             },
             {
@@ -72,7 +74,7 @@ def contract(predictor: Predictor, *, files: dict[str, str], opset: int | None) 
                 "name": "prediction",
                 "dtype": "float32",
                 "shape": ["batch", *([] if task.level == "graph" else ["nodes"]), task.num_outputs],
-                "columns": names.number_columns,
+                "columns": task.output_columns(),
                 "meaning": ("probabilities" if task.kind != "regression" else "in the targets' own unit")
                 + ("" if task.level == "graph" else "; row 0, the virtual node's, means nothing"),
             }
@@ -86,25 +88,24 @@ def contract(predictor: Predictor, *, files: dict[str, str], opset: int | None) 
             "distance": {str(d): own + d for d in range(2, relations.max_distance + 1)},
             "far": own + relations.spd_far,
             "unreachable": own + relations.spd_unreachable,
-            "undirected": description.undirected,
+            "undirected": schema.undirected,
             "direction": "the distance of a pair is that of the shortest path from key to query"
-            + (", the same both ways" if description.undirected else ", along the edges"),
+            + (", the same both ways" if schema.undirected else ", along the edges"),
         },
         "task": {"level": task.level, "kind": task.kind, "targets": list(task.targets), "classes": list(task.classes)},
-        "vocabulary": _vocabulary(predictor),
-        "dataset": description.name,
+        "vocabulary": _vocabulary(schema),
+        "dataset": schema.name,
     }
 
 
-def _vocabulary(predictor: Predictor) -> dict[str, Any]:
+def _vocabulary(schema: Schema) -> dict[str, Any]:
     """Return the features of nodes and edges; for molecules, every value of every column."""
-    description = predictor.description
     vocabulary: dict[str, Any] = {
-        "name": description.vocabulary,
-        "node_vocabulary": None if description.node_vocabulary is None else list(description.node_vocabulary),
-        "node_features": description.node_features,
+        "name": schema.vocabulary,
+        "node_vocabulary": None if schema.node_vocabulary is None else list(schema.node_vocabulary),
+        "node_features": schema.node_features,
     }
-    if description.vocabulary == "ogb":
+    if schema.vocabulary == "ogb":
         lists = ogb_features()
         vocabulary["unlisted"] = "a value that a column does not list has the number of its last value"
         vocabulary["atom_columns"] = [{"name": _name(key), "values": lists[key]} for key in ATOM_LISTS]

@@ -5,8 +5,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from grpe_dgl.inference import Predictor
-from grpe_dgl.ops.dense import DensePairs
+from grpe_dgl.checkpoint.target_units import to_predictions
+from grpe_dgl.models.model import GraphModel, PaddedBatch
+from grpe_dgl.schema import Schema
 
 
 class PaddedModel(nn.Module):
@@ -14,18 +15,19 @@ class PaddedModel(nn.Module):
 
     Parameters
     ----------
-    predictor
-        The model, on the CPU, with the backend ``"dense"``.
+    model
+        A model that takes padded batches, on the CPU, with the backend ``"dense"``.
+    schema
+        Of the data it was trained on.
     """
 
-    def __init__(self, predictor: Predictor) -> None:
+    def __init__(self, model: GraphModel, schema: Schema) -> None:
         super().__init__()
-        self.model = predictor.model
-        self._predictor = predictor
-        self._per_graph = predictor.description.task.level == "graph"
+        self.model = model
+        self._schema = schema
 
     def forward(self, nodes: Tensor, relation: Tensor, mask: Tensor) -> Tensor:
-        """Return predictions as `Predictor.predict` does.
+        """Return predictions as `grpe_dgl.inference.Predictor.predict` does.
 
         Parameters
         ----------
@@ -41,12 +43,7 @@ class PaddedModel(nn.Module):
         Tensor
             (B, outputs) float32; for a node task (B, N, outputs), of which row 0, the virtual node's, means nothing.
         """
-        virtual = (torch.arange(nodes.shape[1], device=nodes.device) == 0).expand(nodes.shape[0], -1)
-        x = self.model.embed(nodes, virtual)
-        x = self.model.encode_embedded(DensePairs(relation, mask), x)[-1]
-        # For node tasks the virtual node's row stays: torch would tie a slice of N - 1 rows to N > 2.
-        x = x[:, 0] if self._per_graph else x
-        return self._predictor.finish(self.model.head(self.model.final_norm(x)))
+        return to_predictions(self.model(PaddedBatch(nodes, relation, mask)), self._schema)
 
 
 def padded(pairs: Any) -> tuple[Tensor, Tensor, Tensor]:

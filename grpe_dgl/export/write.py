@@ -18,7 +18,6 @@ from grpe_dgl.errors import InputError
 from grpe_dgl.export.check import Run, random_batches, require_equal
 from grpe_dgl.export.contract import contract
 from grpe_dgl.export.module import PaddedModel, padded
-from grpe_dgl.inference import Predictor
 from grpe_dgl.io.atomic_folder import AtomicFolder
 
 FORMATS = {"onnx": "model.onnx", "pt2": "model.pt2"}
@@ -47,26 +46,30 @@ def export(checkpoint: Checkpoint, folder: Path, formats: Sequence[str], *, forc
         if name not in FORMATS:
             raise InputError(f"format is {name!r}; accepted: {', '.join(FORMATS)}")
     _require_free(folder, force)
-    ours = Predictor(checkpoint)
-    predictor = Predictor(checkpoint, backend="dense")
+    ours = checkpoint.model()
+    if not ours.takes_padded:
+        raise InputError(
+            f"models of the family {checkpoint.recipe.model.NAME} cannot be exported: they compute on a DGLGraph; "
+            "accepted: a family that takes padded batches"
+        )
     files = {name: FORMATS[name] for name in dict.fromkeys(formats)}
     differences = {}
     with AtomicFolder(folder) as staging:
         with _quiet():
-            program = _program(predictor)
+            program = _program(checkpoint)
             for name, file in files.items():
                 path = staging.folder / file
                 run = _write_onnx(program, path) if name == "onnx" else _write_pt2(program, path)
-                differences[name] = require_equal(run, ours, what=f"the {name} file")
-        content = contract(predictor, files=files, opset=OPSET if "onnx" in files else None)
+                differences[name] = require_equal(run, ours, checkpoint, what=f"the {name} file")
+        content = contract(checkpoint, files=files, opset=OPSET if "onnx" in files else None)
         (staging.folder / CONTRACT).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         staging.commit()
     return differences
 
 
-def _program(predictor: Predictor) -> torch.export.ExportedProgram:
-    model = PaddedModel(predictor).eval()
-    example = padded(list(random_batches(predictor))[-1].pairs)
+def _program(checkpoint: Checkpoint) -> torch.export.ExportedProgram:
+    model = PaddedModel(checkpoint.model(backend="dense"), checkpoint.schema).eval()
+    example = padded(list(random_batches(checkpoint))[-1].graph)
     batch, nodes = torch.export.Dim("batch", min=1), torch.export.Dim("nodes", min=2)
     shapes: dict[str, Any] = {
         "nodes": {0: batch, 1: nodes},

@@ -57,7 +57,7 @@ class Fingerprint:
     @property
     def width(self) -> int:
         """How many numbers a fingerprint has."""
-        return self.layers * self.predictor.checkpoint.recipe.model.hidden_size
+        return self.predictor.model.fingerprint_size(self.layers)
 
     def __call__(self, chunk: Chunk) -> Result:
         """Return a chunk's fingerprints."""

@@ -23,10 +23,10 @@ class Ensemble:
     def __post_init__(self) -> None:
         first, *others = self.members
         for other in others:
-            first.description.require_same_input(other.description, what=other.source, model=first.source)
-            first.description.require_same_task(other.description, what=other.source, model=first.source)
+            first.schema.require_same_input(other.schema, what=other.source, model=first.source)
+            first.schema.require_same_task(other.schema, what=other.source, model=first.source)
             for key in ("targets", "classes"):
-                ours, theirs = getattr(first.description.task, key), getattr(other.description.task, key)
+                ours, theirs = getattr(first.schema.task, key), getattr(other.schema.task, key)
                 if ours != theirs:
                     raise InputError(
                         f"{first.source} and {other.source} predict different things: {key} {ours} and {theirs}"
@@ -35,19 +35,14 @@ class Ensemble:
     @property
     def text_columns(self) -> list[str]:
         """The columns beside the numbers: the node, and the most likely class."""
-        task = self.members[0].description.task
+        task = self.members[0].schema.task
         node = ["node"] if task.level == "node" else []
         return node + (["predicted_" + task.targets[0]] if task.kind == "multiclass" else [])
 
     @property
     def number_columns(self) -> list[str]:
         """The columns of the numbers: predictions or probabilities, and with several models their spread."""
-        task = self.members[0].description.task
-        if task.kind == "multiclass":
-            names = [f"probability_{name}" for name in task.classes]
-        else:
-            prefix = "probability_" if task.kind == "binary" else "predicted_"
-            names = [prefix + name for name in task.targets]
+        names = self.members[0].schema.task.output_columns()
         return names if len(self.members) == 1 else names + [f"{name}_spread" for name in names]
 
     def predict(self, chunk: Chunk) -> list[Array]:
@@ -63,7 +58,7 @@ class Ensemble:
 
     def texts(self, values: Array) -> list[list[str]]:
         """Return the cells of `text_columns` for the rows of one graph, of which `values` are the numbers."""
-        task = self.members[0].description.task
+        task = self.members[0].schema.task
         cells: list[list[str]] = [[str(node)] if task.level == "node" else [] for node in range(len(values))]
         if task.kind == "multiclass":
             for row, best in zip(cells, values[:, : len(task.classes)].argmax(-1), strict=True):

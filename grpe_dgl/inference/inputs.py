@@ -9,23 +9,17 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from grpe_dgl.data.catalogue import MOLECULES
 from grpe_dgl.data.dataset import Dataset
-from grpe_dgl.data.molecules.columns import ATOM_COLUMNS, NUM_BOND_TYPES
 from grpe_dgl.data.molecules.smiles import MAX_NODES, graphs_of_smiles
-from grpe_dgl.data.sources.source import Task
 from grpe_dgl.data.store.arrays import ArraysInMemory, GraphArrays
 from grpe_dgl.data.store.store import Store
-from grpe_dgl.data.store.validation import Layout, pack
+from grpe_dgl.data.store.validation import pack
 from grpe_dgl.data.tables.table import Table
+from grpe_dgl.schema import unlabelled
 
 SIZE = 500  # rows at a time: batches are full, and progress shows every few seconds for the largest models, too
-_LAYOUT = Layout(
-    task=Task(level="graph", kind="regression", targets=(), metric="mae"),  # molecules to predict have no labels
-    node_vocabulary=ATOM_COLUMNS,
-    node_features=None,
-    num_edge_types=NUM_BOND_TYPES,
-    undirected=True,
-)
+_SCHEMA = unlabelled(MOLECULES)
 
 
 @dataclass(frozen=True)
@@ -87,11 +81,11 @@ def dataset_rows(data: Dataset, split: str | None) -> Rows:
 
 def read(smiles: Sequence[str], max_nodes: int = MAX_NODES) -> Chunk:
     """Return the graphs of molecules."""
-    run = pack(graphs_of_smiles(smiles, max_nodes=max_nodes), _LAYOUT)
+    run = pack(graphs_of_smiles(smiles, max_nodes=max_nodes), _SCHEMA)
     errors: list[str | None] = [None] * len(smiles)
     for skip in run.graphs.skipped:
         errors[skip.row] = skip.reason
-    arrays = ArraysInMemory(run, _LAYOUT)
+    arrays = ArraysInMemory(run, _SCHEMA)
     return Chunk(errors, arrays, np.arange(len(arrays)))
 
 

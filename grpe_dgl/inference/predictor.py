@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
+from grpe_dgl.checkpoint.target_units import to_predictions
 from grpe_dgl.data.batching.collate import Batch, collate
-from grpe_dgl.data.description import Description
 from grpe_dgl.data.molecules.smiles import MAX_NODES
 from grpe_dgl.errors import InputError
 from grpe_dgl.inference.inputs import Chunk, smiles_rows
-from grpe_dgl.relations import Relations
-from grpe_dgl.training.evaluation import in_targets_unit
+from grpe_dgl.schema import Schema
+from grpe_dgl.views import View
 
 PAIRS_PER_BATCH = 1 << 18  # bounds the memory of a forward pass, whatever the molecules' sizes
 Array = npt.NDArray[Any]
@@ -49,7 +48,7 @@ class Predictor:
     Parameters
     ----------
     checkpoint
-        The model and its data's description.
+        The model and its data's schema.
     device, backend
         See `load`.
     source
@@ -57,10 +56,10 @@ class Predictor:
 
     Attributes
     ----------
-    model : GRPE
+    model : GraphModel
         In evaluation mode; its outputs are neither in the targets' unit nor probabilities, `predict`'s are.
     checkpoint : Checkpoint
-    description : Description
+    schema : Schema
     """
 
     def __init__(
@@ -77,19 +76,19 @@ class Predictor:
         self.model = checkpoint.model(backend=backend).to(self.device)
 
     def __repr__(self) -> str:
-        task, model = self.description.task, self.checkpoint.recipe.model
+        task, model = self.schema.task, self.checkpoint.recipe.model
         what = f"{task.kind} of {', '.join(task.targets[:3])}{', ...' if len(task.targets) > 3 else ''}"
-        return f"Predictor({self.source}: {what}; {model.layers} layers of {model.hidden_size})"
+        return f"Predictor({self.source}: {what}; {model.title()})"
 
     @property
-    def description(self) -> Description:
-        """The data the model was trained on."""
-        return self.checkpoint.description
+    def schema(self) -> Schema:
+        """The form of the data the model was trained on."""
+        return self.checkpoint.schema
 
     @property
-    def relations(self) -> Relations:
-        """The codes the model reads."""
-        return Relations(self.checkpoint.recipe.model.max_distance, self.description.num_edge_types)
+    def view(self) -> View:
+        """Which graph the model reads."""
+        return self.checkpoint.recipe.model.view
 
     def predict(self, smiles: Sequence[str], *, max_nodes: int = MAX_NODES) -> Array:
         """Predict molecules.
@@ -108,58 +107,51 @@ class Predictor:
             each target, or of each class). A molecule that cannot be read is a row of NaN, and a warning says why.
             For a node task one row per atom, molecule after molecule.
         """
-        return self._of_smiles(smiles, max_nodes, self.predict_chunk, self.description.task.num_outputs)
+        return self._of_smiles(smiles, max_nodes, self.predict_chunk, self.schema.task.num_outputs)
 
     def fingerprint(self, smiles: Sequence[str], *, layers: int = 3, max_nodes: int = MAX_NODES) -> Array:
-        """Return each molecule's virtual node after the last `layers` layers, (R, layers * hidden_size) float32.
+        """Return each molecule's virtual node after the last `layers` layers, (R, fingerprint size) float32.
 
         Taken before the final norm, each of length 1, joined early to late; NaN for what cannot be read.
         """
         self.require_layers(layers)
-        width = layers * self.checkpoint.recipe.model.hidden_size
+        width = self.model.fingerprint_size(layers)
         return self._of_smiles(smiles, max_nodes, lambda chunk: self.fingerprint_chunk(chunk, layers), width)
 
     @torch.no_grad()
     def outputs(self, batch: Batch) -> Array:
         """Return what `predict` does for a batch: (graphs or real nodes, outputs)."""
-        outputs = self.model(batch.to(self.device).pairs).float()
-        return self.finish(outputs).cpu().numpy()
+        outputs = self.model(batch.to(self.device).graph).float()
+        return to_predictions(outputs, self.schema).cpu().numpy()
 
     @torch.no_grad()
     def fingerprints(self, batch: Batch, layers: int) -> Array:
-        """Return what `fingerprint` does for a batch, (graphs, layers * hidden_size)."""
-        pairs = batch.to(self.device).pairs
-        virtual = pairs.ndata["virtual"]
-        hidden = [x[virtual].float() for x in self.model.encode(pairs)[-layers:]]
-        return torch.cat([torch.nn.functional.normalize(x, dim=-1) for x in hidden], -1).cpu().numpy()
-
-    def finish(self, outputs: Tensor) -> Tensor:
-        """Turn a model's outputs (..., outputs) into the targets' unit, or into probabilities."""
-        kind = self.description.task.kind
-        if kind == "binary":
-            return outputs.sigmoid()
-        return outputs.softmax(-1) if kind == "multiclass" else in_targets_unit(outputs, self.description)
+        """Return what `fingerprint` does for a batch, (graphs, fingerprint size)."""
+        return self.model.fingerprint(batch.to(self.device).graph, layers).cpu().numpy()
 
     def require_molecules(self) -> None:
         """Raise unless the model reads what SMILES are turned into."""
-        if self.description.vocabulary != "ogb":
+        if self.schema.vocabulary != "ogb":
             raise InputError(
-                f"{self.source} reads graphs of the vocabulary {self.description.vocabulary!r}, which are not made of "
+                f"{self.source} reads graphs of the vocabulary {self.schema.vocabulary!r}, which are not made of "
                 "SMILES; accepted: a processed dataset of that vocabulary, or a model of the vocabulary 'ogb'"
             )
 
     def require_layers(self, layers: int) -> None:
         """Raise unless the model has that many layers."""
-        most = self.checkpoint.recipe.model.layers
+        most = self.model.fingerprint_layers
+        if most == 0:
+            family = self.checkpoint.recipe.model.NAME
+            raise InputError(f"{self.source} is a model of the family {family}, which has no fingerprints")
         if not 1 <= layers <= most:
             raise InputError(f"layers is {layers}; accepted: 1..{most}, as {self.source} has {most}")
 
     def predict_chunk(self, chunk: Chunk) -> list[Array]:
         """Predict the graphs of a chunk, each (1 or nodes, outputs)."""
-        return self._by_graph(chunk, self.outputs, per_node=self.description.task.level == "node")
+        return self._by_graph(chunk, self.outputs, per_node=self.schema.task.level == "node")
 
     def fingerprint_chunk(self, chunk: Chunk, layers: int) -> list[Array]:
-        """Return the fingerprints of the graphs of a chunk, each (1, layers * hidden_size)."""
+        """Return the fingerprints of the graphs of a chunk, each (1, fingerprint size)."""
         return self._by_graph(chunk, lambda batch: self.fingerprints(batch, layers), per_node=False)
 
     def _by_graph(self, chunk: Chunk, compute: Callable[[Batch], Array], *, per_node: bool) -> list[Array]:
@@ -167,7 +159,7 @@ class Predictor:
         sizes = np.diff(chunk.arrays.node_offsets)[chunk.graphs].astype(np.int64) + 1
         results: list[Array] = [np.zeros(0)] * len(chunk.graphs)
         for places in batches_by_size(sizes):
-            values = compute(collate(chunk.arrays, chunk.graphs[places], self.relations))
+            values = compute(collate(chunk.arrays, chunk.graphs[places], self.view))
             counts = sizes[places] - 1 if per_node else np.ones(len(places), int)
             for place, part in zip(places, np.split(values, counts.cumsum()[:-1]), strict=True):
                 results[place] = part

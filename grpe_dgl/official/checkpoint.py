@@ -6,15 +6,16 @@ import pickle
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from grpe_dgl.checkpoint.file import Checkpoint
-from grpe_dgl.data.description import Description
+from grpe_dgl.data.catalogue import find, schema_of
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.safe_load import NOT_TORCH, load_tensors
+from grpe_dgl.models.grpe.settings import GRPESettings
 from grpe_dgl.official.convert import Imported, convert
-from grpe_dgl.official.datasets import KnownDataset, find_dataset
 from grpe_dgl.recipe import Recipe, load_recipe, shipped_recipes
+from grpe_dgl.schema import Schema
 
 WRAPPERS = ("state_dict", "model_state_dict", "model", "state")  # keys under which people keep a state dict
 
@@ -32,33 +33,22 @@ def import_file(path: str | Path, *, num_heads: int, dataset: str) -> tuple[Chec
         What it was trained on: says the vocabulary and the task.
     """
     path = Path(path)
-    known = find_dataset(dataset)
+    dataset, _ = find(dataset)
+    schema = _schema(dataset)
     state = _state_dict(path)
     try:
         imported = convert(state, num_heads=num_heads, dataset=dataset)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     outputs = imported.shapes.num_outputs
-    if outputs != known.task.num_outputs:
+    if outputs != schema.task.num_outputs:
         raise InputError(
-            f"{path} has {outputs} outputs, but {known.name} asks for {known.task.num_outputs}; accepted: the "
+            f"{path} has {outputs} outputs, but {schema.name} asks for {schema.task.num_outputs}; accepted: the "
             "dataset the model was trained on"
         )
-    assert imported.vocabulary is not None
-    description = Description(
-        name=known.name,
-        task=known.task,
-        vocabulary=known.vocabulary,
-        node_vocabulary=imported.vocabulary.node_vocabulary,
-        node_features=None,
-        num_edge_types=imported.vocabulary.num_edge_types,
-        undirected=True,
-        target_mean=None,
-        target_deviation=None,
-    )
     checkpoint = Checkpoint(
-        recipe=_recipe(imported, known, num_heads),
-        description=description,
+        recipe=_recipe(imported, dataset, schema, num_heads),
+        schema=schema,
         weights=imported.model.state_dict(),
         provenance={
             "imported_from": path.name,
@@ -95,13 +85,19 @@ def _state_dict(path: Path) -> Mapping[str, Any]:
     return content
 
 
-def _recipe(imported: Imported, known: KnownDataset, num_heads: int) -> Recipe:
+def _schema(dataset: str) -> Schema:
+    """Return the schema of a dataset; the authors' models predict in the targets' own unit."""
+    schema = schema_of(dataset)
+    return dataclasses.replace(schema, task=dataclasses.replace(schema.task, standardise=False))
+
+
+def _recipe(imported: Imported, dataset: str, schema: Schema, num_heads: int) -> Recipe:
     """Return the dataset's recipe with the model that the weights are of."""
-    name = known.recipe_name if known.recipe_name in shipped_recipes() else "property"
+    name = dataset if dataset in shipped_recipes() else "property"
     base = load_recipe(name)
     shapes = imported.shapes
     model = dataclasses.replace(
-        base.model,
+        cast(GRPESettings, base.model),
         layers=shapes.layers,
         hidden_size=shapes.hidden_size,
         ffn_size=shapes.ffn_size,
@@ -116,11 +112,11 @@ def _recipe(imported: Imported, known: KnownDataset, num_heads: int) -> Recipe:
     )
     recipe = dataclasses.replace(
         base,
-        description=f"the authors' weights for {known.recipe_name}",
-        dataset=known.recipe_name,
+        description=f"the authors' weights for {dataset}",
+        dataset=dataset,
         start_from=None,
         model=model,
         paper=None,
         variants={},
     )
-    return recipe.fit_to_task(known.task)
+    return recipe.fit_to_task(schema.task)

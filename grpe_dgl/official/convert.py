@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from grpe_dgl.data.catalogue import schema_of
 from grpe_dgl.errors import InputError
-from grpe_dgl.nn import GRPE
-from grpe_dgl.official.datasets import find_dataset
+from grpe_dgl.models.grpe.model import GRPE
 from grpe_dgl.official.shapes import EDGE_ROWS_BESIDE_CODES, HOP_ROWS_BESIDE_EXACT, Shapes, read_shapes, strip_prefix
 from grpe_dgl.official.vocabulary import Vocabulary, guess_vocabulary, known_vocabulary
 
@@ -92,7 +92,7 @@ def convert(
     """Do what `import_official` does, and also tell what became of the state dict."""
     state = strip_prefix(state_dict)
     shapes = read_shapes(state)
-    known = None if dataset is None else find_dataset(dataset)
+    known = None if dataset is None else schema_of(dataset)
     vocabulary = _vocabulary(shapes, None if known is None else known.vocabulary)
     if num_heads < 1 or shapes.hidden_size % num_heads:
         raise InputError(f"num_heads is {num_heads}; accepted: a divisor of the hidden size {shapes.hidden_size}")

@@ -1,15 +1,17 @@
 """Which row of the authors' tables stands for which node value and edge type of ours."""
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
-from grpe_dgl.data.molecules.columns import ATOM_COLUMNS, NUM_BOND_TYPES, bond_columns
+from grpe_dgl.data.molecules.columns import bond_columns
 from grpe_dgl.errors import InputError
+from grpe_dgl.vocabularies import VOCABULARIES
 
 OGB_ROWS_PER_COLUMN = 512  # the authors' node table has that many for every atom column, whatever the column needs
-OGB_ROWS = 1 + OGB_ROWS_PER_COLUMN * len(ATOM_COLUMNS)
+OGB_ROWS = 1 + OGB_ROWS_PER_COLUMN * len(VOCABULARIES["ogb"].node_columns)
 ZINC_ROWS = 25  # types 24 to 27 have none
 _BOND_WEIGHTS = np.array([1, 4, 16])  # their bond code is type + 4 * stereo + 16 * conjugated: different bonds collide
 
@@ -56,14 +58,16 @@ def plain_vocabulary(name: str, values: int, edge_types: int) -> Vocabulary:
 
 def known_vocabulary(name: str) -> Vocabulary:
     """Return the vocabulary called `name`: ogb, zinc, pattern or cluster."""
-    if name == "ogb":
-        rows = [np.arange(size) + 1 + OGB_ROWS_PER_COLUMN * column for column, size in enumerate(ATOM_COLUMNS)]
-        codes = bond_columns(np.arange(NUM_BOND_TYPES)) @ _BOND_WEIGHTS
-        return Vocabulary(name, ATOM_COLUMNS, np.concatenate(rows), codes, (OGB_ROWS,))
-    plain = {"zinc": (28, 4), "pattern": (3, 1), "cluster": (7, 1)}
-    if name not in plain:
-        raise InputError(f"vocabulary is {name!r}; accepted: ogb, {', '.join(plain)}")
-    return plain_vocabulary(name, *plain[name])
+    if name not in VOCABULARIES:
+        raise InputError(f"vocabulary is {name!r}; accepted: {', '.join(VOCABULARIES)}")
+    columns = VOCABULARIES[name]
+    edge_types = prod(columns.edge_columns)
+    if name != "ogb":
+        (values,) = columns.node_columns
+        return plain_vocabulary(name, values, edge_types)
+    rows = [np.arange(size) + 1 + OGB_ROWS_PER_COLUMN * column for column, size in enumerate(columns.node_columns)]
+    codes = bond_columns(np.arange(edge_types)) @ _BOND_WEIGHTS
+    return Vocabulary(name, columns.node_columns, np.concatenate(rows), codes, (OGB_ROWS,))
 
 
 def guess_vocabulary(node_rows: int, edge_codes: int) -> Vocabulary:

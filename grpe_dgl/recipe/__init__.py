@@ -2,10 +2,9 @@
 
 from grpe_dgl.recipe.files import load_recipe, recipe_text, shipped_recipes
 from grpe_dgl.recipe.recipe import Paper, Recipe, Variant
-from grpe_dgl.recipe.training import ModelRecipe, TrainingRecipe
+from grpe_dgl.recipe.training import TrainingRecipe
 
 __all__ = [
-    "ModelRecipe",
     "Paper",
     "Recipe",
     "TrainingRecipe",

@@ -14,29 +14,31 @@ T = TypeVar("T")
 KINDS: dict[type, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
-def read(cls: type[T], raw: object, *, source: str, path: str = "") -> T:
+def read(cls: type[T], raw: object, *, source: str, path: str = "", sections: Mapping[str, type] | None = None) -> T:
     """Make a dataclass from what a YAML file held.
 
     Parameters
     ----------
     cls
         The dataclass. Its fields are int, float, bool, str, a Literal, a tuple of one of these, another dataclass or a
-        Mapping from str, each possibly ``| None``. A class attribute ``SHORTHANDS`` names keys that were expanded
-        before, so that they are listed as accepted.
+        Mapping from str, each possibly ``| None``. The class attributes ``SHORTHANDS`` and ``READ_BEFORE`` name keys
+        that were taken out before, so that they are listed as accepted; the first stand for several keys.
     raw
         A mapping.
     source
         Where it comes from, for errors: the file.
     path
         The key of `raw` itself, for errors; empty at the top.
+    sections
+        The class of a field whose own type is a base class, by its name.
     """
     where = path or "the recipe"
     if not isinstance(raw, Mapping):
         raise InputError(f"{source}: {where} is {describe(raw)}; accepted: a mapping of keys to values")
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
-    hints = get_type_hints(cls)
+    hints = {**get_type_hints(cls), **(sections or {})}
     shorthands = getattr(cls, "SHORTHANDS", ())
-    accepted = [*shorthands, *fields]
+    accepted = [*getattr(cls, "READ_BEFORE", ()), *shorthands, *fields]
     for key in raw:
         if key not in fields:
             raise InputError(

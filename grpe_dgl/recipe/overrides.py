@@ -7,14 +7,13 @@ from typing import Any
 import yaml
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.families import DEFAULT, ModelSettings, settings_class
 from grpe_dgl.messages import nearest
-from grpe_dgl.presets import PRESETS
 from grpe_dgl.recipe.fields import describe
 
-SIZES = tuple(PRESETS["tiny"])
-# An override wins over these keys of the file, which would contradict it: a preset over sizes, epochs over updates.
+# An override wins over these keys of the file, which would contradict it: epochs over updates. A preset also wins over
+# the keys it stands for, which depend on the family.
 REPLACES: dict[str, tuple[str, ...]] = {
-    "model.preset": tuple(f"model.{size}" for size in SIZES),
     "training.epochs": ("training.updates",),
     "training.updates": ("training.epochs",),
     "training.warmup_epochs": ("training.warmup_updates",),
@@ -41,8 +40,12 @@ def parse_overrides(overrides: Mapping[str, object] | Iterable[str]) -> dict[str
 def apply_overrides(raw: Mapping[str, Any], overrides: Mapping[str, object], *, source: str) -> dict[str, Any]:
     """Return a copy of `raw` with each full key set to its value; what an override replaces is dropped."""
     changed: dict[str, Any] = copy.deepcopy(dict(raw))
+    replaces = dict(REPLACES)
+    if isinstance(overrides.get("model.preset"), str):
+        presets = family_settings(changed, source=source).PRESETS
+        replaces["model.preset"] = tuple(f"model.{key}" for key in presets.get(str(overrides["model.preset"]), ()))
     for key in overrides:
-        for replaced in REPLACES.get(key, ()):
+        for replaced in replaces.get(key, ()):
             section, name = replaced.split(".")
             if isinstance(changed.get(section), dict):
                 changed[section].pop(name, None)
@@ -93,8 +96,18 @@ def _count(value: object) -> int | None:
     return value if type(value) is int and value > 0 else None
 
 
+def family_settings(raw: Mapping[str, Any], *, source: str) -> type[ModelSettings]:
+    """Return the class of the model section's settings, by its key ``name``; GRPE's where it has none."""
+    model = raw.get("model")
+    name = model.get("name", DEFAULT) if isinstance(model, Mapping) else DEFAULT
+    try:
+        return settings_class(name)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+
+
 def expand_preset(raw: Mapping[str, Any], *, source: str) -> dict[str, Any]:
-    """Return a copy of `raw` with ``model.preset`` replaced by the sizes it stands for; explicit sizes win."""
+    """Return a copy of `raw` with ``model.preset`` replaced by the values it stands for; explicit ones win."""
     model = raw.get("model")
     if not isinstance(model, Mapping) or "preset" not in model:
         return dict(raw)
@@ -102,7 +115,9 @@ def expand_preset(raw: Mapping[str, Any], *, source: str) -> dict[str, Any]:
     rest = {key: value for key, value in model.items() if key != "preset"}
     if preset is None:
         return {**raw, "model": rest}
-    if not isinstance(preset, str) or preset not in PRESETS:
-        close = nearest(str(preset), list(PRESETS))
-        raise InputError(f"{source}: model.preset is {describe(preset)}{close}; accepted: {', '.join(PRESETS)}")
-    return {**raw, "model": {**PRESETS[preset], **rest}}
+    presets = family_settings(raw, source=source).PRESETS
+    if not isinstance(preset, str) or preset not in presets:
+        close = nearest(str(preset), list(presets))
+        accepted = ", ".join(presets) or "none, this family has no presets"
+        raise InputError(f"{source}: model.preset is {describe(preset)}{close}; accepted: {accepted}")
+    return {**raw, "model": {**presets[preset], **rest}}

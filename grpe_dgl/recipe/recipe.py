@@ -4,18 +4,17 @@ import dataclasses
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import yaml
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.families import ModelSettings
 from grpe_dgl.messages import nearest
 from grpe_dgl.recipe.fields import read
-from grpe_dgl.recipe.overrides import apply_overrides, expand_preset, parse_overrides
-from grpe_dgl.recipe.training import LOSSES_OF_KIND, METRICS_OF_KIND, ModelRecipe, TrainingRecipe
-
-if TYPE_CHECKING:  # it loads numpy, which listing recipes does not need
-    from grpe_dgl.data.sources.source import Task
+from grpe_dgl.recipe.overrides import apply_overrides, expand_preset, family_settings, parse_overrides
+from grpe_dgl.recipe.training import LOSSES_OF_KIND, METRICS_OF_KIND, TrainingRecipe
+from grpe_dgl.schema import Task
 
 VARIANT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # it names a folder of the run
 
@@ -50,7 +49,7 @@ class Recipe:
     """The dataset's name; None: any that fits, given with ``--dataset``."""
     start_from: str | None = None
     """The recipe whose trained model this one fine-tunes, or in a run that did so the checkpoint; None starts anew."""
-    model: ModelRecipe
+    model: ModelSettings
     training: TrainingRecipe
     paper: Paper | None = None
     variants: Mapping[str, Variant] = field(default_factory=dict)
@@ -66,11 +65,18 @@ class Recipe:
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], *, source: str = "recipe") -> Self:
         """Read what a YAML file or `to_dict` holds; `source` names it in errors."""
-        return read(cls, expand_preset(raw, source=source) if isinstance(raw, Mapping) else raw, source=source)
+        if not isinstance(raw, Mapping):
+            return read(cls, raw, source=source)
+        settings = family_settings(raw, source=source)
+        raw = expand_preset(raw, source=source)
+        if isinstance(raw.get("model"), Mapping):
+            raw["model"] = {key: value for key, value in raw["model"].items() if key != "name"}
+        return read(cls, raw, source=source, sections={"model": settings})
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain dicts, lists, numbers and texts, every key written out; `from_dict` gives the recipe back."""
-        return dataclasses.asdict(self, dict_factory=_plain)
+        plain = dataclasses.asdict(self, dict_factory=_plain)
+        return {**plain, "model": {"name": self.model.NAME, **plain["model"]}}
 
     def to_yaml(self) -> str:
         """Return `to_dict` as YAML, which reads back as the same recipe."""
@@ -97,7 +103,7 @@ class Recipe:
         base = dataclasses.replace(self, paper=chosen.paper, variants={})
         return base.override(chosen.overrides, source=f"variants.{name}.overrides")
 
-    def fit_to_task(self, task: "Task") -> "Recipe":
+    def fit_to_task(self, task: Task) -> "Recipe":
         """Return the recipe with loss and metric written out, or raise if they do not fit what a dataset asks for."""
         training = self.training
         loss = training.loss or LOSSES_OF_KIND[task.kind][0]

@@ -1,11 +1,10 @@
 """The two sections of a recipe that decide a number: every key, its type and its default."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from grpe_dgl.errors import InputError
 
-MAX_DISTANCES = range(1, 253)  # what grpe_dgl.relations takes
 LOSSES_OF_KIND: dict[str, tuple[str, ...]] = {
     "regression": ("l1", "mse"),
     "binary": ("bce",),
@@ -23,46 +22,6 @@ METRICS_OF_KIND: dict[str, tuple[str, ...]] = {
 def _require(fits: bool, key: str, found: object, accepted: str) -> None:
     if not fits:
         raise InputError(f"{key} is {found!r}; accepted: {accepted}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelRecipe:
-    """The arguments of `grpe_dgl.nn.GRPE` that a dataset does not decide.
-
-    In a file, ``preset`` (tiny, small, standard or large) may stand for the four sizes, which override it one by one.
-    """
-
-    SHORTHANDS: ClassVar = ("preset",)
-
-    layers: int
-    hidden_size: int
-    ffn_size: int
-    num_heads: int
-    max_distance: int = 5
-    dropout: float = 0.1
-    attention_dropout: float = 0.1
-    input_noise: float = 0.0
-    topology_attention: bool = True
-    edge_attention: bool = True
-    graph_value: bool = True
-    share_encodings: bool = True
-    key_term: Literal["neighbour", "self"] = "neighbour"
-    head_sizes: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        for name in ("layers", "hidden_size", "ffn_size", "num_heads"):
-            _require(getattr(self, name) >= 1, f"model.{name}", getattr(self, name), "1 or more")
-        _require(
-            self.hidden_size % self.num_heads == 0,
-            "model.num_heads",
-            self.num_heads,
-            f"a divisor of model.hidden_size, which is {self.hidden_size}",
-        )
-        _require(self.max_distance in MAX_DISTANCES, "model.max_distance", self.max_distance, "1..252")
-        for name in ("dropout", "attention_dropout"):
-            _require(0 <= getattr(self, name) < 1, f"model.{name}", getattr(self, name), "0 to below 1")
-        _require(self.input_noise >= 0, "model.input_noise", self.input_noise, "0 or more")
-        _require(min(self.head_sizes, default=1) >= 1, "model.head_sizes", list(self.head_sizes), "sizes of 1 or more")
 
 
 @dataclass(frozen=True, kw_only=True)

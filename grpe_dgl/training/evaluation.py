@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager
 import torch
 from torch import Tensor
 
+from grpe_dgl.checkpoint.target_units import in_target_unit
 from grpe_dgl.data.dataset import Dataset, Split
-from grpe_dgl.data.description import Description
-from grpe_dgl.data.sources.source import Task
 from grpe_dgl.errors import InputError
 from grpe_dgl.messages import counted
-from grpe_dgl.nn import GRPE
+from grpe_dgl.models.model import GraphModel
 from grpe_dgl.recipe.training import METRICS_OF_KIND
+from grpe_dgl.schema import Schema, Task
 from grpe_dgl.training.distributed import SINGLE, Processes
 from grpe_dgl.training.metrics import METRICS, is_defined, needs
 
@@ -25,25 +25,11 @@ def autocast(precision: str, device: torch.device) -> AbstractContextManager[obj
     return contextlib.nullcontext()
 
 
-def in_targets_unit(outputs: Tensor, description: Description) -> Tensor:
-    """Return a model's outputs (N, T) in the unit of the labels, undoing the standardisation of a regression."""
-    if description.target_mean is None or description.target_deviation is None:
-        return outputs
-    return outputs * outputs.new_tensor(description.target_deviation) + outputs.new_tensor(description.target_mean)
-
-
-def standardised(label: Tensor, description: Description) -> Tensor:
-    """Return labels (N, T) as the model sees them in training."""
-    if description.target_mean is None or description.target_deviation is None:
-        return label
-    return (label - label.new_tensor(description.target_mean)) / label.new_tensor(description.target_deviation)
-
-
 @torch.no_grad()
 def predict_split(
-    model: GRPE,
+    model: GraphModel,
     split: Split,
-    description: Description,
+    schema: Schema,
     *,
     batch_size: int,
     processes: Processes = SINGLE,
@@ -60,16 +46,16 @@ def predict_split(
     for batch in split.batches(batch_size=batch_size, rank=processes.rank, world_size=processes.world_size).epoch(0):
         batch = batch.to(processes.device)
         with autocast(precision, processes.device):
-            outputs = model(batch.pairs)
+            outputs = model(batch.graph)
         own.append(outputs.float().cpu())
         if after_batch is not None:
             after_batch(len(batch.indices))
     model.train(was_training)
-    num_outputs = description.task.num_outputs
+    num_outputs = schema.task.num_outputs
     outputs = torch.cat(own) if own else torch.zeros(0, num_outputs)
     if processes.world_size > 1:
         outputs = _in_order(processes.gather(outputs), split, batch_size)
-    return in_targets_unit(outputs, description)
+    return in_target_unit(outputs, schema)
 
 
 def _in_order(parts: list[Tensor], split: Split, batch_size: int) -> Tensor:
@@ -85,7 +71,7 @@ def _in_order(parts: list[Tensor], split: Split, batch_size: int) -> Tensor:
         for index in batches:
             rows = len(index)
             if split.dataset.task.level == "node":
-                rows = int((split.dataset.num_nodes(index) - int(split.dataset.virtual_node)).sum())
+                rows = int(split.dataset.num_real_nodes(index).sum())
             pieces.append((position[int(index[0])], parts[rank][cursors[rank] : cursors[rank] + rows]))
             cursors[rank] += rows
     return torch.cat([rows for _, rows in sorted(pieces, key=lambda piece: piece[0])])

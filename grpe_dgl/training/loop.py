@@ -9,13 +9,14 @@ import torch
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
+from grpe_dgl.checkpoint.target_units import standardise
 from grpe_dgl.data.batching.collate import Batch
 from grpe_dgl.data.dataset import Dataset
-from grpe_dgl.data.description import Description
 from grpe_dgl.errors import InputError
 from grpe_dgl.recipe import TrainingRecipe
+from grpe_dgl.schema import Schema
 from grpe_dgl.training.distributed import SINGLE, Processes
-from grpe_dgl.training.evaluation import autocast, measure, predict_split, standardised
+from grpe_dgl.training.evaluation import autocast, measure, predict_split
 from grpe_dgl.training.losses import LOSSES
 from grpe_dgl.training.metrics import METRICS
 from grpe_dgl.training.schedule import Schedule
@@ -50,7 +51,7 @@ def train(
         Called after every update with its loss and learning rate. What it raises ends training between two updates.
     """
     assert training.loss is not None and training.metric is not None
-    description = Description.of(data.manifest)
+    schema = data.schema
     batches = data.train.batches(
         batch_size=training.batch_size,
         shuffle=True,
@@ -73,7 +74,7 @@ def train(
                 break
             clock.lap("assembly")
             rate = schedule.at(state.update)
-            loss = _step(model, state, batch, description, training, rate, processes, clock)
+            loss = _step(model, state, batch, schema, training, rate, processes, clock)
             state.update += 1
             clock.lap("bookkeeping")
             if after_step is not None:
@@ -85,7 +86,7 @@ def train(
             predictions = predict_split(
                 state.model,
                 data.valid,
-                description,
+                schema,
                 batch_size=training.batch_size,
                 processes=processes,
                 precision=training.precision,
@@ -121,7 +122,7 @@ def _step(
     model: torch.nn.Module,
     state: State,
     batch: Batch,
-    description: Description,
+    schema: Schema,
     training: TrainingRecipe,
     rate: float,
     processes: Processes,
@@ -131,8 +132,8 @@ def _step(
     assert training.loss is not None
     batch = batch.to(processes.device)
     with autocast(training.precision, processes.device):
-        outputs = model(batch.pairs)
-    label = standardised(batch.label, description)
+        outputs = model(batch.graph)
+    label = standardise(batch.label, schema)
     all_reduce = processes.all_reduce if processes.world_size > 1 else None
     terms = LOSSES[training.loss](outputs, label, all_reduce)
     clock.lap("forward")

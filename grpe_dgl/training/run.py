@@ -11,14 +11,13 @@ from typing import Any
 
 import torch
 
-from grpe_dgl.checkpoint.build import build_for
+from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
 from grpe_dgl.checkpoint.transfer import freeze_encoder
 from grpe_dgl.data.dataset import Dataset
-from grpe_dgl.data.description import Description
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import write_text
-from grpe_dgl.nn import GRPE
+from grpe_dgl.models.model import GraphModel
 from grpe_dgl.recipe import Recipe
 from grpe_dgl.training.curves import draw_curves
 from grpe_dgl.training.distributed import SINGLE, Processes
@@ -51,7 +50,7 @@ def run(
     data: Dataset,
     folder: Path,
     *,
-    start: Callable[[GRPE], dict[str, Any]] | None = None,
+    start: Callable[[GraphModel], dict[str, Any]] | None = None,
     processes: Processes = SINGLE,
     stop: StopRequest | None = None,
     callbacks: Callbacks = NO_CALLBACKS,
@@ -89,9 +88,9 @@ def run(
         return json.loads(results_file.read_text(encoding="utf-8"))
     folder.mkdir(parents=True, exist_ok=True)
 
-    description = Description.of(data.manifest)
+    schema = data.schema
     torch.manual_seed(training.seed)  # the weights are the same on every process
-    model = build_for(recipe.model, description, backend=backend)
+    model = build_model(recipe.model, schema, backend=backend)
     provenance = {} if start is None else start(model)
     if training.freeze_encoder:
         freeze_encoder(model)
@@ -117,7 +116,7 @@ def run(
         metrics = {key: value for key, value in row.items() if not key.startswith("seconds")}
         Checkpoint(
             recipe=recipe,
-            description=description,
+            schema=schema,
             weights=model.state_dict(),
             metrics=metrics,
             provenance=provenance,
@@ -186,7 +185,7 @@ def _finish(
         predictions = predict_split(
             state.model,
             split,
-            best.description,
+            best.schema,
             batch_size=training.batch_size,
             processes=processes,
             precision=training.precision,
@@ -194,7 +193,7 @@ def _finish(
         splits[name] = measure(training.metric, predictions, split.labels())
     seconds = {key: sum(row[key] for row in state.history) for key in state.history[-1] if key.startswith("seconds_")}
     results = {
-        "dataset": best.description.name,
+        "dataset": best.schema.name,
         "seed": training.seed,
         "metric": training.metric,
         "best_epoch": None if place is None else state.history[place]["epoch"],
@@ -207,7 +206,7 @@ def _finish(
         "seconds_by_part": {key.removeprefix("seconds_"): value for key, value in seconds.items()},
     }
     if processes.writes:
-        title = f"{best.description.name}, seed {training.seed}"
+        title = f"{best.schema.name}, seed {training.seed}"
         draw_curves(state.history, metric=training.metric, loss=training.loss, title=title, path=folder / "curves.png")
         write_text(folder / "results.json", json.dumps(results, indent=2) + "\n")
     processes.wait()

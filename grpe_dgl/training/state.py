@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from grpe_dgl.nn import GRPE
+from grpe_dgl.models.model import GraphModel
 from grpe_dgl.recipe import TrainingRecipe
 from grpe_dgl.training.distributed import Processes
 
@@ -26,7 +26,7 @@ class Sums:
 class State:
     """A run in progress."""
 
-    model: GRPE
+    model: GraphModel
     optimizer: torch.optim.Optimizer
     update: int = 0
     """Updates made so far."""
@@ -56,7 +56,7 @@ class State:
             _set_random_state(saved["random"][processes.rank], processes.device)
 
 
-def make_optimizer(model: GRPE, training: TrainingRecipe) -> torch.optim.Optimizer:
+def make_optimizer(model: GraphModel, training: TrainingRecipe) -> torch.optim.Optimizer:
     """Return AdamW over the parameters that are trained."""
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     return torch.optim.AdamW(parameters, lr=training.learning_rate, weight_decay=training.weight_decay)

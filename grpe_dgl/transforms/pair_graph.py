@@ -3,15 +3,16 @@
 import dgl
 import numba
 import numpy as np
-import numpy.typing as npt
 import torch
 from dgl.transforms import BaseTransform
 from torch import Tensor
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.kernels.decorator import compiled
+from grpe_dgl.offsets import offsets_of
 from grpe_dgl.relations import Relations
 from grpe_dgl.transforms.homogeneous import require_homogeneous
+from grpe_dgl.transforms.pair_codes import fill_relations
 from grpe_dgl.transforms.pair_structure import complete_pairs
 from grpe_dgl.transforms.shortest_paths import all_pairs_distances
 
@@ -59,48 +60,39 @@ class ToPairGraph(BaseTransform):
         virtual = graph.ndata.get("virtual", torch.zeros_like(graph.nodes())).bool().cpu()
 
         # Edges as each graph's own node numbers, less self-loops and the virtual node's.
-        node_offsets = _offsets(graph.batch_num_nodes())
+        node_offsets = offsets_of(graph.batch_num_nodes().cpu())
         src, dst = (end.cpu().long() for end in graph.edges(order="eid"))
         keep = (src != dst) & ~virtual[src] & ~virtual[dst]
         graph_of_edge = torch.arange(graph.batch_size).repeat_interleave(graph.batch_num_edges().cpu())[keep]
         first_node = torch.from_numpy(node_offsets)[graph_of_edge]
         source = (src[keep] - first_node).numpy()
         target = (dst[keep] - first_node).numpy()
-        edge_offsets = _offsets(torch.bincount(graph_of_edge, minlength=graph.batch_size))
+        edge_offsets = offsets_of(torch.bincount(graph_of_edge, minlength=graph.batch_size))
 
         codes = self.relations
         distances = all_pairs_distances(
             node_offsets, edge_offsets, source, target, limit=codes.max_distance, undirected=self.undirected
         )
-        spd = codes.spd_of_distance()[distances]
-        edge = np.empty_like(spd)
-        _fill_codes(
+        relation = np.empty(len(distances), np.int32)
+        _fill_relations(
             node_offsets,
             edge_offsets,
-            source,
-            target,
-            edge_types[keep].numpy(),
+            distances,
+            (source, target, edge_types[keep].numpy()),
             virtual.numpy(),
             self.undirected,
-            codes.edge_none,
-            codes.edge_self,
-            (codes.spd_virtual, codes.edge_virtual),
-            spd,
-            edge,
+            codes.relation_of_distance(),
+            (codes.own, codes.virtual),
+            relation,
         )
 
         pairs = complete_pairs(graph.batch_num_nodes(), idtype=graph.idtype)
         for name, data in graph.ndata.items():
             pairs.ndata[name] = data.clone()
-        for name, code in (("spd", spd), ("edge", edge), ("relation", codes.relation_of(spd, edge))):
+        for name, code in codes.split(relation, ("spd", "edge", "relation")).items():
             pairs.edata[name] = torch.from_numpy(code).to(graph.device)
         pairs.relations = codes  # for `grpe_dgl.nn.GRPE`, which reads these codes and no others
         return pairs
-
-
-def _offsets(sizes: Tensor) -> npt.NDArray[np.int64]:
-    """Return where each of the parts with the given sizes begins, and the end of the last."""
-    return torch.cat([torch.zeros(1, dtype=torch.int64), sizes.cpu().long().cumsum(0)]).numpy()
 
 
 def _edge_types(graph: dgl.DGLGraph, num_edge_types: int) -> Tensor:
@@ -124,27 +116,28 @@ def _edge_types(graph: dgl.DGLGraph, num_edge_types: int) -> Tensor:
 
 
 @compiled(parallel=True)
-def _fill_codes(node_offsets, edge_offsets, src, dst, edge_type, virtual, undirected, none, own, hub, spd, edge):  # type: ignore[no-untyped-def]
-    """Write the edge codes, and both codes of self-pairs (0, own) and of the virtual node's pairs (hub)."""
+def _fill_relations(  # type: ignore[no-untyped-def]
+    node_offsets, edge_offsets, distances, edges, virtual, undirected, relation_of_distance, codes, relation
+):
+    """Write the relation of every pair; nodes marked in `virtual` relate to all others as virtual nodes do."""
+    src, dst, edge_type = edges
+    own, virtual_code = codes
     pair_offsets = np.zeros(len(node_offsets), np.int64)
     for graph in range(len(node_offsets) - 1):
         pair_offsets[graph + 1] = pair_offsets[graph] + (node_offsets[graph + 1] - node_offsets[graph]) ** 2
     for graph in numba.prange(len(node_offsets) - 1):
-        first, base = node_offsets[graph], pair_offsets[graph]
+        first = node_offsets[graph]
         n = node_offsets[graph + 1] - first
-        edge[base : pair_offsets[graph + 1]] = none
-        # Backwards, so that of duplicate edges the first is written last; an edge's own direction overrules its mirror.
-        if undirected:
-            for e in range(edge_offsets[graph + 1] - 1, edge_offsets[graph] - 1, -1):
-                edge[base + src[e] * n + dst[e]] = edge_type[e]
-        for e in range(edge_offsets[graph + 1] - 1, edge_offsets[graph] - 1, -1):
-            edge[base + dst[e] * n + src[e]] = edge_type[e]
+        pairs = slice(pair_offsets[graph], pair_offsets[graph + 1])
+        part = slice(edge_offsets[graph], edge_offsets[graph + 1])
+        out = relation[pairs]
+        fill_relations(
+            n, 0, distances[pairs], src[part], dst[part], edge_type[part], undirected, relation_of_distance, own,
+            virtual_code, out,
+        )  # fmt: skip
         for i in range(n):
             if virtual[first + i]:
                 for j in range(n):
-                    for pair in (base + i * n + j, base + j * n + i):
-                        spd[pair] = hub[0]
-                        edge[pair] = hub[1]
-        for i in range(n):
-            spd[base + i * n + i] = 0
-            edge[base + i * n + i] = own
+                    if i != j:
+                        out[i * n + j] = virtual_code
+                        out[j * n + i] = virtual_code

@@ -9,10 +9,9 @@ from torch import Tensor
 
 from grpe_dgl.checkpoint.file import Checkpoint
 from grpe_dgl.data import load
-from grpe_dgl.data.description import Description
-from grpe_dgl.data.sources.source import Task
 from grpe_dgl.errors import InputError
 from grpe_dgl.recipe.training import METRICS_OF_KIND
+from grpe_dgl.schema import Task
 from grpe_dgl.training.distributed import Processes
 from grpe_dgl.training.evaluation import by_target, is_labelled, predict_split
 from grpe_dgl.training.metrics import METRICS
@@ -68,16 +67,15 @@ def evaluate(
     progress
         Called after every batch with the number of graphs so far and of all.
     """
-    own = checkpoint.description
+    own = checkpoint.schema
     names = tuple(metrics) or (checkpoint.recipe.training.metric or own.task.metric,)
     accepted = METRICS_OF_KIND[own.task.kind]
     for name in names:
         if name not in accepted:
             raise InputError(f"the metric is {name!r}; accepted for {own.task.kind}: {', '.join(accepted)}")
-    data = load(dataset_folder, max_distance=checkpoint.recipe.model.max_distance)
-    description = Description.of(data.manifest)
-    own.require_same_input(description, what=str(dataset_folder))
-    own.require_same_task(description, what=str(dataset_folder))
+    data = load(dataset_folder, view=checkpoint.recipe.model.view)
+    own.require_same_input(data.schema, what=str(dataset_folder))
+    own.require_same_task(data.schema, what=str(dataset_folder))
     chosen = data[split]
     labelled = is_labelled(chosen)
     if needs_labels and not labelled:
@@ -103,8 +101,8 @@ def evaluate(
     )
     labels = chosen.labels()
     return Evaluation(
-        dataset=description.name,
-        task=description.task,
+        dataset=data.schema.name,
+        task=data.schema.task,
         split=split,
         graphs=len(chosen),
         predictions=predictions,

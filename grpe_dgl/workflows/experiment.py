@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from grpe_dgl.data import load
 from grpe_dgl.data.dataset import Dataset
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import write_text
+from grpe_dgl.models.model import GraphModel
 from grpe_dgl.recipe import Recipe, load_recipe
 from grpe_dgl.training.distributed import SINGLE, Processes
 from grpe_dgl.training.evaluation import require_validation
@@ -44,7 +43,7 @@ def run_experiment(
     resume: bool = False,
     processes: Processes = SINGLE,
     stop: StopRequest | None = None,
-    start: Callable[[torch.nn.Module], dict[str, Any]] | None = None,
+    start: Callable[[GraphModel], dict[str, Any]] | None = None,
     callbacks: ExperimentCallbacks | None = None,
 ) -> list[FinishedRun]:
     """Train every run of a recipe, one after the other, and write the table that compares them.
@@ -90,7 +89,7 @@ def run_experiment(
     callbacks.start(data)
     finished = []
     for planned in planned_runs:
-        data = load(dataset_folder, max_distance=planned.recipe.model.max_distance)
+        data = load(dataset_folder, view=planned.recipe.model.view)
         with callbacks.run(planned, data) as of_run:
             results = run(
                 planned.recipe,

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grpe_dgl.checkpoint.build import build_for
+from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
-from grpe_dgl.checkpoint.transfer import Transferred, provenance_of, require_fits, transfer_weights
+from grpe_dgl.checkpoint.transfer import Transferred, provenance_of, require_transferable, transfer_weights
 from grpe_dgl.data import load
-from grpe_dgl.data.description import Description
+from grpe_dgl.models.model import GraphModel
 from grpe_dgl.recipe import Recipe
-
-OF_THE_RECIPE = ("dropout", "attention_dropout", "input_noise", "head_sizes")  # all else is the checkpoint's
 
 
 @dataclass(frozen=True)
@@ -37,17 +35,16 @@ class Pretrained:
 
     def adapt(self, recipe: Recipe) -> Recipe:
         """Return `recipe` with the checkpoint's model; dropout, noise and the head's sizes stay the recipe's."""
-        kept = {key: getattr(recipe.model, key) for key in OF_THE_RECIPE}
-        model = dataclasses.replace(self.checkpoint.recipe.model, **kept)
+        model = self.checkpoint.recipe.model.for_finetuning(recipe.model)
         return dataclasses.replace(recipe, start_from=str(self.path), model=model)
 
     def preview(self, recipe: Recipe, dataset_folder: Path) -> Transferred:
         """Return what a new model for this recipe and dataset takes over, or raise if the weights do not fit it."""
-        description = Description.of(load(dataset_folder).manifest)
-        require_fits(self.checkpoint, recipe.model, description, what=str(self.path), target=str(dataset_folder))
-        return transfer_weights(self.checkpoint, build_for(recipe.model, description), recipe.model)
+        schema = load(dataset_folder).schema
+        require_transferable(self.checkpoint, recipe.model, schema, what=str(self.path), target=str(dataset_folder))
+        return transfer_weights(self.checkpoint, build_model(recipe.model, schema), recipe.model)
 
-    def start(self, recipe: Recipe) -> Callable[[Any], dict[str, Any]]:
+    def start(self, recipe: Recipe) -> Callable[[GraphModel], dict[str, Any]]:
         """Return the `start` of `grpe_dgl.workflows.experiment.run_experiment`: it fills in a new model's weights."""
         return lambda model: provenance_of(
             self.checkpoint, self.path, transfer_weights(self.checkpoint, model, recipe.model)

@@ -24,8 +24,8 @@ def folder(tmp_path_factory):
 def test_what_is_saved_is_what_is_loaded(folder):
     saved = load_checkpoint(folder / "best.ckpt")
     assert saved.recipe.training.loss == "l1" and saved.recipe.dataset == "tiny"
-    assert saved.description.task.targets == ("level",) and saved.description.node_vocabulary == (5, 5)
-    assert saved.description.target_mean[0] > 100
+    assert saved.schema.task.targets == ("level",) and saved.schema.node_vocabulary == (5, 5)
+    assert saved.schema.target_mean[0] > 100
     assert not saved.model().training
     assert load_checkpoint(folder / "last.ckpt").training["update"] == 5
 
@@ -54,10 +54,10 @@ def test_other_torch_files_are_refused(tmp_path):
         load_checkpoint(tmp_path / "authors.pt")
 
 
-@pytest.mark.parametrize("change", ["weights", "format_version", "description", "task"])
+@pytest.mark.parametrize("change", ["weights", "format_version", "schema", "task"])
 def test_a_checkpoint_with_a_part_missing_is_refused(folder, tmp_path, change):
     content = torch.load(folder / "best.ckpt", weights_only=True)
-    del (content["description"] if change == "task" else content)[change]
+    del (content["schema"] if change == "task" else content)[change]
     torch.save(content, tmp_path / "x.ckpt")
     with pytest.raises(InputError, match="x.ckpt is damaged: "):
         load_checkpoint(tmp_path / "x.ckpt")

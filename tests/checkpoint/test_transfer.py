@@ -4,34 +4,25 @@ import pytest
 import torch
 
 from grpe_dgl.checkpoint.build import build_model
-from grpe_dgl.checkpoint.transfer import freeze_encoder, require_fits, transfer_weights
+from grpe_dgl.checkpoint.transfer import freeze_encoder, require_transferable, transfer_weights
 from grpe_dgl.errors import InputError
 from grpe_dgl.export.check import random_batches
-from grpe_dgl.inference import Predictor
 from tests import trained
 
 
 def target(source, **model):
     """A new model for two yes-or-no targets, and its recipe's model section."""
     recipe = dataclasses.replace(source.recipe.model, **model)
-    description = trained.molecule_description(trained.BINARY)
+    schema = trained.molecule_schema(trained.BINARY)
     torch.manual_seed(99)
-    built = build_model(
-        recipe,
-        task=description.task,
-        node_vocabulary=description.node_vocabulary,
-        node_features=None,
-        num_edge_types=description.num_edge_types,
-    )
+    built = build_model(recipe, schema)
     return built.eval(), recipe
 
 
 def encoded(model, source, max_distance, seed=3):
     """What a model makes of random graphs, after every layer, with the codes of its own max_distance."""
-    predictor = Predictor(source)
     other = dataclasses.replace(source, recipe=source.recipe.override({"model.max_distance": max_distance}))
-    predictor.checkpoint = other
-    return [x for batch in random_batches(predictor, seed=seed) for x in model.encode(batch.pairs)]
+    return [x for batch in random_batches(other, seed=seed) for x in model.encode(batch.pairs)]
 
 
 def test_every_weight_but_the_head_carries_over():
@@ -99,17 +90,17 @@ def test_sizes_that_do_not_fit(change, message):
     source = trained.checkpoint()
     recipe = dataclasses.replace(source.recipe.model, **change)
     with pytest.raises(InputError, match=message):
-        require_fits(source, recipe, source.description, what="x.ckpt", target="data/y")
+        require_transferable(source, recipe, source.schema, what="x.ckpt", target="data/y")
 
 
 def test_vocabularies_that_do_not_fit():
     source = trained.checkpoint()
-    other = dataclasses.replace(source.description, vocabulary="zinc", node_vocabulary=(28,))
+    other = dataclasses.replace(source.schema, vocabulary="zinc", node_vocabulary=(28,))
     with pytest.raises(InputError, match="data/y do not fit: vocabulary is 'ogb' for the model, 'zinc' there"):
-        require_fits(source, source.recipe.model, other, what="x.ckpt", target="data/y")
+        require_transferable(source, source.recipe.model, other, what="x.ckpt", target="data/y")
     separate = trained.checkpoint(overrides={"model.share_encodings": False})
     with pytest.raises(InputError, match="share_encodings is false in x.ckpt, true was asked for"):
-        require_fits(separate, source.recipe.model, source.description, what="x.ckpt", target="data/y")
+        require_transferable(separate, source.recipe.model, source.schema, what="x.ckpt", target="data/y")
 
 
 def test_a_frozen_encoder_trains_the_head_alone():

@@ -48,10 +48,11 @@ def test_every_command_has_its_test_file():
 def test_an_unexpected_error_keeps_its_traceback(monkeypatch, tmp_path):
     from grpe_dgl.data import catalogue
 
-    def make(request):
-        raise ZeroDivisionError("surprise")
+    class Broken(catalogue.Entry):
+        def make(self, request):
+            raise ZeroDivisionError("surprise")
 
-    monkeypatch.setitem(catalogue.CATALOGUE, "zinc", catalogue.Entry(title="t", make=make))
+    monkeypatch.setitem(catalogue.CATALOGUE, "zinc", Broken(title="t", source="zinc"))
     result = CliRunner().invoke(main, ["preprocess", "zinc", "--data", str(tmp_path)])
     assert isinstance(result.exception, ZeroDivisionError)
 

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from grpe_dgl.data.sources.raw_graphs import Graphs, Skipped
-from grpe_dgl.data.sources.source import Job, Source, Task
+from grpe_dgl.data.sources.source import Job, Source
 from grpe_dgl.errors import InputError
+from grpe_dgl.schema import Schema, Task
 
 ROWS = 20  # of each job
 
@@ -51,13 +52,13 @@ def source(
             yield functools.partial(make, job * ROWS, version, seconds, skip)
 
     return Source(
-        name="synthetic",
+        schema=Schema(
+            name="synthetic",
+            task=Task(level="graph", kind="regression", targets=("row",), metric="mae"),
+            vocabulary="custom",
+            node_vocabulary=(7,),
+        ),
         origin="tests",
-        task=Task(level="graph", kind="regression", targets=("row",), metric="mae"),
-        node_vocabulary=(7,),
-        node_features=None,
-        num_edge_types=1,
-        vocabulary="custom",
         num_rows=jobs * ROWS,
         jobs=make_jobs(),
         splits=lambda rows: {"train": np.flatnonzero(rows % 2 == 0), "test": np.flatnonzero(rows % 2)},

@@ -13,13 +13,12 @@ from click.testing import CliRunner
 
 import grpe_dgl
 import grpe_dgl.data
-from grpe_dgl.data.description import Description
-from grpe_dgl.data.sources.source import Task
 from grpe_dgl.errors import InputError
 from grpe_dgl.export import export, write
 from grpe_dgl.export.check import require_equal
 from grpe_dgl.export.module import PaddedModel, padded
 from grpe_dgl.inference import Predictor
+from grpe_dgl.schema import Task
 from grpe_dgl_cli.main import main
 from tests import trained
 from tests.data.random_graphs import random_graphs
@@ -94,7 +93,7 @@ def test_pt2_runs_on_other_sizes(exported):
     predictor = grpe_dgl.load(exported / "model.ckpt")
     from grpe_dgl.export.check import random_batches
 
-    for batch in random_batches(predictor, seed=7):
+    for batch in random_batches(predictor.checkpoint, seed=7):
         np.testing.assert_allclose(
             program(*padded(batch.pairs)).detach().numpy(), predictor.outputs(batch), rtol=1e-4, atol=1e-5
         )
@@ -104,7 +103,7 @@ def test_a_task_per_node(tmp_path):
     graphs = random_graphs(9, node_labels=True)
     grpe_dgl.data.write(tmp_path / "nodes", graphs, None, {"train": range(9)}, task="multiclass")
     data = grpe_dgl.data.load(tmp_path / "nodes")
-    saved = trained.checkpoint(description=Description.of(data.manifest))
+    saved = trained.checkpoint(schema=data.schema)
     export(saved, tmp_path / "model", ["pt2"])
     program = torch.export.load(tmp_path / "model" / "model.pt2").module()
     batch = data.batch([1, 4, 7])
@@ -137,13 +136,13 @@ def test_a_mismatch_is_an_error_and_leaves_nothing(tmp_path, monkeypatch):
 )
 def test_every_output_is_compared_by_itself(mean, deviation, break_it):
     task = Task(level="graph", kind="regression", targets=("a", "b"), metric="rmse", standardise=True)
-    description = dataclasses.replace(trained.molecule_description(task), target_mean=mean, target_deviation=deviation)
-    predictor = Predictor(trained.checkpoint(description=description))
-    padded_model = PaddedModel(Predictor(predictor.checkpoint, backend="dense")).eval()
+    schema = dataclasses.replace(trained.molecule_schema(task), target_mean=mean, target_deviation=deviation)
+    saved = trained.checkpoint(schema=schema)
+    padded_model = PaddedModel(saved.model(backend="dense"), schema).eval()
     with torch.no_grad():
-        assert require_equal(padded_model, predictor, what="ours") < 1e-4
+        assert require_equal(padded_model, saved.model(), saved, what="ours") < 1e-4
         with pytest.raises(InputError, match="a broken one differs from the model"):
-            require_equal(lambda *inputs: break_it(padded_model(*inputs)), predictor, what="a broken one")
+            require_equal(lambda *inputs: break_it(padded_model(*inputs)), saved.model(), saved, what="a broken one")
 
 
 def test_folders_that_are_there(exported, tmp_path):

@@ -1,4 +1,4 @@
-"""The authors' numbers, which stand beside the project on the machines that develop it."""
+"""Numbers to compare with: the authors' own, where they are beside the project, and those of the reference."""
 
 from pathlib import Path
 
@@ -8,11 +8,23 @@ import torch
 
 from grpe_dgl.data.molecules.columns import bond_types
 from grpe_dgl.transforms import AddVirtualNode, ToPairGraph
+from tests.official.random_state import random_inputs, random_molecules, random_state
+from tests.official.reference import reference_parity
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "parity"
 
 
-def load_parity(name):
+def load_parity(name, source="authors"):
+    """Return a parity case of the layout `name`, zinc or mol.
+
+    `source` is ``"authors"`` for their own numbers, which only some machines have, or ``"reference"`` for those of
+    `tests.official.reference` with other random weights, which every machine can compute.
+    """
+    if source == "reference":
+        sizes = {"node_rows": 25, "codes": 4} if name == "zinc" else {"node_rows": 1 + 512 * 9, "codes": 30}
+        state = random_state(**sizes, layers=3, hidden=24, ffn=20, max_hop=5, outputs=1 if name == "zinc" else 2)
+        inputs = random_inputs(codes=4, node_rows=25) if name == "zinc" else random_molecules(codes=30)
+        return reference_parity(state, inputs, num_heads=4)
     file = FOLDER / f"official_{name}.pt"
     if not file.exists():
         pytest.skip("the authors' numbers are not beside the project")

@@ -2,6 +2,8 @@
 
 import torch
 
+from grpe_dgl.vocabularies import VOCABULARIES
+
 
 def random_state(
     *,
@@ -71,3 +73,19 @@ def random_inputs(*, codes=5, node_rows=7, seed=1):
     distance = torch.where(distance.isinf(), -1, distance).long()
     x[mask] = -1
     return {"x": x, "distance": distance, "edge_attr": edges, "mask": mask}
+
+
+def random_molecules(*, codes=30, seed=2):
+    """The graphs of `random_inputs` with OGB's atom and bond columns, and the authors' rows and codes for them."""
+    generator = torch.Generator().manual_seed(seed)
+    inputs = random_inputs(seed=seed)
+    mask, bonded = inputs["mask"], inputs["edge_attr"] >= 0
+    sizes = VOCABULARIES["ogb"].node_columns
+    atom = torch.stack([torch.randint(size, mask.shape, generator=generator) for size in sizes], -1)  # (B, N, 9)
+    x = atom + 1 + 512 * torch.arange(len(sizes))
+    bond = torch.stack([torch.randint(size, bonded.shape, generator=generator) for size in (4, 3, 2)], -1)
+    bond = torch.where(torch.arange(6)[:, None, None] < torch.arange(6)[None, :, None], bond, bond.transpose(1, 2))
+    code = bond @ torch.tensor([1, 4, 16])
+    assert int(code[bonded].max()) < codes
+    x[mask], atom[mask], bond[~bonded] = -1, -1, -1
+    return {**inputs, "x": x, "edge_attr": torch.where(bonded, code, -1), "atom": atom, "bond": bond}

@@ -8,6 +8,28 @@ from torch.nn import functional as F
 
 def reference_logits(state, inputs, *, num_heads, features=None):
     """Return logits (B, T); inputs as in the parity files, `features` (B, N, F) for linear node embeddings."""
+    return reference_model(state, inputs, num_heads=num_heads, features=features)[0]
+
+
+def reference_parity(state, inputs, *, num_heads):
+    """Return what a parity file holds: logits, hidden states after every layer, and gradients of ``logits.sum()``."""
+    leaves = {key: value.clone().requires_grad_() for key, value in state.items()}
+    logits, hidden = reference_model(leaves, inputs, num_heads=num_heads)
+    logits.sum().backward()
+    grads = {key: torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for key, leaf in leaves.items()}
+    return {
+        "kwargs": {"nhead": num_heads},
+        "state": state,
+        "inputs": inputs,
+        "logits": logits.detach(),
+        "hidden": [x.detach() for x in hidden],
+        "grads": grads,
+    }
+
+
+def reference_model(state, inputs, *, num_heads, features=None):
+    """Return logits (B, T) and x after every layer, (B, N + 1, d) each, task token first."""
+    hidden = []
     x, mask = inputs["x"], inputs["mask"]
     batch, n = mask.shape
     if features is None:
@@ -56,9 +78,10 @@ def reference_logits(state, inputs, *, num_heads, features=None):
         z = torch.einsum("bijh,bijhd->bihd", weights, v.unsqueeze(1) + rows["value"])
         x = x + linear("self_attention.output_layer", z.flatten(-2))
         x = x + linear("ffn.layer2", F.gelu(linear("ffn.layer1", norm("ffn_norm", x))))
+        hidden.append(x)
     y = F.layer_norm(x[:, 0], x.shape[-1:], state["final_ln.weight"], state["final_ln.bias"])
     i = 0
     while f"last_mlp.{i}.0.weight" in state:
         y = F.gelu(F.linear(y, state[f"last_mlp.{i}.0.weight"], state[f"last_mlp.{i}.0.bias"]))
         i += 1
-    return F.linear(y, state["linear.weight"], state["linear.bias"])
+    return F.linear(y, state["linear.weight"], state["linear.bias"]), hidden

@@ -1,4 +1,4 @@
-"""The authors' own numbers, to 1e-9 in float64."""
+"""The authors' numbers, and those of the reference that reproduces them, to 1e-9 in float64."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ import torch
 import grpe_dgl
 from grpe_dgl.official.convert import NOWHERE, convert
 from tests.official.parity import graphs_of, load_parity, pairs_of
-from tests.official.reference import reference_logits
+from tests.official.reference import reference_parity
 
 EXACT = {"rtol": 0.0, "atol": 1e-9}
 FILES = [("zinc", 4), ("mol", 60)]
@@ -14,8 +14,9 @@ FILES = [("zinc", 4), ("mol", 60)]
 
 @pytest.mark.parametrize("backend", ["fused", "dense", "dgl"])
 @pytest.mark.parametrize(("name", "edge_types"), FILES)
-def test_logits_hidden_states_and_gradients(name, edge_types, backend):
-    parity = load_parity(name)
+@pytest.mark.parametrize("source", ["authors", "reference"])
+def test_logits_hidden_states_and_gradients(source, name, edge_types, backend):
+    parity = load_parity(name, source)
     imported = convert(parity["state"], num_heads=parity["kwargs"]["nhead"], backend=backend)
     model = imported.model
     graphs = graphs_of(name, parity["inputs"])
@@ -46,15 +47,22 @@ def test_logits_hidden_states_and_gradients(name, edge_types, backend):
 
 
 @pytest.mark.parametrize("name", ["zinc", "mol"])
-def test_the_reference_of_the_other_tests_gives_the_authors_logits(name):
+def test_the_reference_of_the_other_tests_gives_the_authors_numbers(name):
     parity = load_parity(name)
-    logits = reference_logits(parity["state"], parity["inputs"], num_heads=4)
-    torch.testing.assert_close(logits, parity["logits"], **EXACT)
+    found = reference_parity(parity["state"], parity["inputs"], num_heads=parity["kwargs"]["nhead"])
+    torch.testing.assert_close(found["logits"], parity["logits"], **EXACT)
+    sizes = (1 + (~parity["inputs"]["mask"]).sum(1)).tolist()
+    for ours, theirs in zip(found["hidden"], parity["hidden"], strict=True):
+        for b, n in enumerate(sizes):
+            torch.testing.assert_close(ours[b, :n], theirs[b, :n], **EXACT)
+    for key, gradient in parity["grads"].items():
+        torch.testing.assert_close(found["grads"][key], gradient, **EXACT)
 
 
+@pytest.mark.parametrize("source", ["authors", "reference"])
 @pytest.mark.parametrize(("name", "dataset"), [("zinc", "zinc"), ("mol", "ogbg-molclintox")])
-def test_the_dataset_says_what_the_shapes_say(name, dataset):
-    parity = load_parity(name)
+def test_the_dataset_says_what_the_shapes_say(name, dataset, source):
+    parity = load_parity(name, source)
     by_shape = grpe_dgl.import_official(parity["state"], num_heads=4)
     by_name = grpe_dgl.import_official(parity["state"], num_heads=4, dataset=dataset)
     torch.testing.assert_close(by_shape.state_dict(), by_name.state_dict(), rtol=0, atol=0)

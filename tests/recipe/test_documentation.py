@@ -8,12 +8,13 @@ from typing import get_type_hints
 import pytest
 import yaml
 
-from grpe_dgl.recipe import ModelRecipe, Paper, Recipe, TrainingRecipe, Variant
+from grpe_dgl.models.grpe.settings import GRPESettings
+from grpe_dgl.recipe import Paper, Recipe, TrainingRecipe, Variant
 from grpe_dgl.recipe.fields import kind_of
 from grpe_dgl.recipe.training import LOSSES_OF_KIND, METRICS_OF_KIND
 
 TEXT = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
-SECTIONS = {"": Recipe, "model.": ModelRecipe, "training.": TrainingRecipe, "paper.": Paper, "variants.NAME.": Variant}
+SECTIONS = {"": Recipe, "model.": GRPESettings, "training.": TrainingRecipe, "paper.": Paper, "variants.NAME.": Variant}
 
 
 def _default(field: dataclasses.Field) -> str:

@@ -8,13 +8,13 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grpe_dgl.data.sources.source import Task
 from grpe_dgl.errors import InputError
+from grpe_dgl.models.grpe.settings import PRESETS, GRPESettings
 from grpe_dgl.nn import GRPE
 from grpe_dgl.ops.relative_attention import KEY_TERMS
-from grpe_dgl.presets import PRESETS
-from grpe_dgl.recipe import ModelRecipe, Recipe
+from grpe_dgl.recipe import Recipe
 from grpe_dgl.relations import MAX_DISTANCE_LIMIT
+from grpe_dgl.schema import Task
 
 SMALLEST = {"model": {"preset": "tiny"}, "training": {"batch_size": 8, "epochs": 4}}
 REGRESSION = Task(level="graph", kind="regression", targets=("gap",), metric="mae")
@@ -58,8 +58,8 @@ def test_explicit_sizes_override_the_preset():
 
 def test_the_words_are_those_of_the_model():
     arguments = set(inspect.signature(GRPE).parameters)
-    assert {field.name for field in dataclasses.fields(ModelRecipe)} < arguments
-    assert get_args(get_type_hints(ModelRecipe)["key_term"]) == KEY_TERMS
+    assert {field.name for field in dataclasses.fields(GRPESettings)} < arguments
+    assert get_args(get_type_hints(GRPESettings)["key_term"]) == KEY_TERMS
     assert Recipe.from_dict(_with(model={"max_distance": MAX_DISTANCE_LIMIT})).model.max_distance == 252
 
 

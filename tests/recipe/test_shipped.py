@@ -1,14 +1,16 @@
 """Every shipped recipe loads, says what the paper says, builds its model and takes one step."""
 
+import dataclasses
+
 import dgl
 import pytest
 import torch
 import yaml
 
 from grpe_dgl.checkpoint.build import build_model
-from grpe_dgl.data.sources.source import Task
+from grpe_dgl.data.catalogue import MOLECULES, schema_of
 from grpe_dgl.recipe import Recipe, load_recipe, recipe_text, shipped_recipes
-from grpe_dgl.recipe.parameters import DATASETS, count_for_dataset, count_parameters
+from grpe_dgl.schema import Schema
 from grpe_dgl.training.losses import LOSSES
 from grpe_dgl.training.metrics import METRICS
 from grpe_dgl.transforms import AddVirtualNode, ToPairGraph
@@ -30,26 +32,12 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-def _task(dataset: str) -> Task:
-    if dataset in ("pattern", "cluster"):
-        classes = tuple(str(c) for c in range(DATASETS[dataset][2]))
-        return Task(level="node", kind="multiclass", targets=("class",), classes=classes, metric="weighted_accuracy")
-    if dataset in ("molhiv", "molpcba"):
-        targets = tuple(f"t{i}" for i in range(DATASETS[dataset][2]))
-        return Task(level="graph", kind="binary", targets=targets, metric="rocauc" if dataset == "molhiv" else "ap")
-    return Task(level="graph", kind="regression", targets=("y",), metric="mae")
+def _schema(recipe: Recipe) -> Schema:
+    return MOLECULES if recipe.dataset is None else schema_of(recipe.dataset)
 
 
 def _build(recipe: Recipe):
-    dataset = recipe.dataset or "molecules"
-    node_vocabulary, num_edge_types, _ = DATASETS[dataset]
-    return build_model(
-        recipe.model,
-        task=_task(dataset),
-        node_vocabulary=node_vocabulary,
-        node_features=None,
-        num_edge_types=num_edge_types,
-    )
+    return build_model(recipe.model, _schema(recipe))
 
 
 def _recipes() -> list[tuple[str, str | None]]:
@@ -64,17 +52,16 @@ def test_all_of_them_ship():
 def test_one_step(name, variant):
     recipe = load_recipe(name, TINY)
     recipe = recipe if variant is None else recipe.variant(variant)
-    dataset = recipe.dataset or "molecules"
-    recipe = recipe.fit_to_task(_task(dataset))
+    schema = _schema(recipe)
+    recipe = recipe.fit_to_task(schema.task)
     model = _build(recipe)
-    assert sum(p.numel() for p in model.parameters()) == count_for_dataset(recipe.model, recipe.dataset)
+    assert sum(p.numel() for p in model.parameters()) == recipe.model.count_parameters(_schema(recipe))
 
     torch.manual_seed(0)
-    vocabulary, num_edge_types, num_outputs = DATASETS[dataset]
     graph = dgl.graph(([0, 1, 1, 2], [1, 0, 2, 1]), num_nodes=4)
-    graph.ndata["feat"] = torch.zeros(4, len(vocabulary), dtype=torch.int64)
+    graph.ndata["feat"] = torch.zeros(4, schema.num_node_columns, dtype=torch.int64)
     graph.edata["feat"] = torch.zeros(4, dtype=torch.int64)
-    pairs = ToPairGraph(recipe.model.max_distance, num_edge_types)(AddVirtualNode()(graph))
+    pairs = ToPairGraph(recipe.model.max_distance, schema.num_edge_types)(AddVirtualNode()(graph))
     predictions = model(pairs)
     labels = torch.ones_like(predictions)
     if recipe.training.loss in ("cross_entropy", "weighted_cross_entropy"):
@@ -84,7 +71,7 @@ def test_one_step(name, variant):
     loss.backward()
     before = [p.detach().clone() for p in model.parameters()]
     optimiser.step()
-    assert predictions.shape == (1 if _task(dataset).level == "graph" else 4, num_outputs)
+    assert predictions.shape == (1 if schema.task.level == "graph" else 4, schema.task.num_outputs)
     assert torch.isfinite(loss) and loss > 0
     assert any(not torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
     assert recipe.training.metric in METRICS
@@ -117,7 +104,7 @@ def test_round_trip_and_comment(name):
 )
 def test_full_parameter_counts(name, count):
     recipe = load_recipe(name)
-    assert count_for_dataset(recipe.model, recipe.dataset) == count
+    assert recipe.model.count_parameters(_schema(recipe)) == count
     if count < 1_000_000:
         assert sum(p.numel() for p in _build(recipe).parameters()) == count
 
@@ -126,17 +113,16 @@ def test_the_formula_gives_the_papers_counts_with_the_authors_tables():
     """46.2M and 118.3M are the authors' code: 4,609 node rows, 8 distance rows (L = 4), 34 edge rows (30 codes + 4)."""
     for name, millions in (("pcqm4mv2", 46.2), ("pcqm4mv2_large", 118.3)):
         model = load_recipe(name, {"model.max_distance": 4}).model
-        count = count_parameters(model, num_outputs=1, node_vocabulary=[4609], num_edge_types=31)
+        schema = dataclasses.replace(schema_of("pcqm4mv2"), node_vocabulary=(4609,), edge_columns=(31,))
+        count = model.count_parameters(schema)
         assert round(count / 1e6, 1) == millions
 
 
 def test_continuous_features_and_a_deeper_head():
     model = load_recipe("zinc", {**TINY, "model.head_sizes": [7, 5]}).model
-    built = build_model(
-        model, task=_task("zinc"), node_vocabulary=None, node_features=3, num_edge_types=2, backend="dgl"
-    )
-    count = count_parameters(model, num_outputs=1, node_vocabulary=None, node_features=3, num_edge_types=2)
-    assert sum(p.numel() for p in built.parameters()) == count
+    schema = dataclasses.replace(schema_of("zinc"), node_vocabulary=None, node_features=3, edge_columns=(2,))
+    built = build_model(model, schema, backend="dgl")
+    assert sum(p.numel() for p in built.parameters()) == model.count_parameters(schema)
 
 
 def test_settings_of_the_paper_and_the_authors():

@@ -127,7 +127,7 @@ def test_predictions_are_in_the_targets_unit(regression, tmp_path):
     """Labels are 100 to 260: only in that unit can the error on what it was trained on be a few."""
     run(recipe(training__epochs=40, model__dropout=0.0, model__input_noise=0.0), regression, tmp_path)
     saved = load_checkpoint(tmp_path / "last.ckpt")
-    predictions = predict_split(saved.model(), regression.train, saved.description, batch_size=7)
+    predictions = predict_split(saved.model(), regression.train, saved.schema, batch_size=7)
     labels = regression.train.labels()
     assert labels.std() > 15 and (predictions - labels).abs().mean() < 5
 

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 
 import grpe_dgl.data
-from grpe_dgl.data.sources.source import Task
 from grpe_dgl.recipe import Recipe
+from grpe_dgl.schema import Task
 
 TASKS = {
     "regression": Task(level="graph", kind="regression", targets=("level",), metric="mae", standardise=True),

@@ -38,7 +38,7 @@ def test_callbacks_come_in_order(dataset, tmp_path):
 
     @contextlib.contextmanager
     def around(planned, data):
-        calls.append(("enter", planned.title, data.relations.max_distance))
+        calls.append(("enter", planned.title, data.view.max_distance))
         yield Callbacks(epoch=lambda row, is_best: calls.append(("epoch", row["epoch"])))
         calls.append(("leave", planned.title))
 

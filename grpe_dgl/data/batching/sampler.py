@@ -1,31 +1,28 @@
-"""In which batches an epoch goes through a split: shuffled, sized, shared out among ranks, and resumable."""
+"""In which batches an epoch goes through graphs: shuffled, sized, divided among ranks, and resumable."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
 
-from grpe_dgl.data.batching.collate import CODES, Batch, collate
 from grpe_dgl.errors import InputError
 
-if TYPE_CHECKING:
-    from grpe_dgl.data.dataset import Split
-
-__all__ = ["Batch", "Batches"]
+Integers = npt.NDArray[np.int64]
 
 
-class Batches:
-    """Goes through a split batch by batch; iterating it again is the next epoch.
+class Sampler:
+    """Which graphs are in each batch of each epoch.
 
-    Everything follows from the arguments and the epoch's number, so ``epoch(number, start)`` continues a run exactly
+    Everything follows from the arguments and the epoch's number, so ``indices(number, start)`` continues a run exactly
     where another stopped. A global batch is what all ranks see in one step; rank r of W takes the graphs from
     ``B * r // W`` to ``B * (r + 1) // W`` of its B, so that any number of ranks sees the global batches that one sees.
 
     Parameters
     ----------
-    split
-        What to go through.
+    index
+        (graphs,): the graphs' numbers in the dataset, in order.
+    num_nodes
+        Returns the number of nodes of the graphs with given numbers; asked for a `pair_budget` only.
     batch_size
         Graphs in a global batch (of all ranks together).
     pair_budget
@@ -36,18 +33,17 @@ class Batches:
         batch of fewer. Not shuffled, every graph is seen by exactly one rank, and a rank that would get none of a batch
         skips it.
     seed
-        Of the shuffling.
+        Seed of the shuffle.
     drop_last
         Whether to leave out a last batch of less than `batch_size` graphs.
     rank, world_size
         This process's number among how many.
-    codes
-        Which of relation, spd and edge to put into ``edata``.
     """
 
     def __init__(
         self,
-        split: "Split",
+        index: Integers,
+        num_nodes: Callable[[Integers], Integers],
         *,
         batch_size: int | None = None,
         pair_budget: int | None = None,
@@ -56,7 +52,6 @@ class Batches:
         drop_last: bool = False,
         rank: int = 0,
         world_size: int = 1,
-        codes: tuple[str, ...] = ("relation",),
     ) -> None:
         if (batch_size is None) == (pair_budget is None):
             raise InputError("give either batch_size (graphs) or pair_budget (pairs), not both")
@@ -69,35 +64,21 @@ class Batches:
             raise InputError(f"batch_size is {batch_size} for {world_size} ranks; accepted: {world_size} or more")
         if drop_last and batch_size is None:
             raise InputError("drop_last goes with batch_size: a pair_budget makes no batches of a fixed size")
-        wrong = [code for code in codes if code not in CODES]
-        if wrong:
-            raise InputError(f"codes names {wrong[0]!r}; accepted: {', '.join(CODES)}")
-        self.split = split
+        self.index = index
+        self._num_nodes = num_nodes
         self.batch_size, self.pair_budget = batch_size, pair_budget
         self.shuffle, self.seed, self.drop_last = shuffle, seed, drop_last
         self.rank, self.world_size = rank, world_size
-        self.codes = codes
         self._next_epoch = 0
 
     def __len__(self) -> int:
         """Return the number of global batches of an epoch; with a budget and shuffling, of the next one."""
         # How many there are of a fixed size does not depend on their order.
-        order = self.split.index if self.batch_size is not None else self._order(self._next_epoch)
+        order = self.index if self.batch_size is not None else self._order(self._next_epoch)
         return len(self._bounds(order))
 
-    def __iter__(self) -> Iterator[Batch]:
-        number = self._next_epoch
-        self._next_epoch += 1
-        return self.epoch(number)
-
-    def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
-        """Yield this rank's part of the global batches of epoch `number`, from global batch `start` on."""
-        data = self.split.dataset
-        for index in self.indices(number, start):
-            yield collate(data.store, index, data.relations, virtual_node=data.virtual_node, codes=self.codes)
-
-    def indices(self, number: int, start: int = 0) -> Iterator[npt.NDArray[np.int64]]:
-        """Yield the graph numbers of what `epoch` yields, without assembling anything."""
+    def indices(self, number: int, start: int = 0) -> Iterator[Integers]:
+        """Yield this rank's graph numbers of the global batches of epoch `number`, from global batch `start` on."""
         order = self._order(number)
         for first, last in self._bounds(order)[start:]:
             size = last - first
@@ -107,13 +88,12 @@ class Batches:
             if len(part):
                 yield part
 
-    def _order(self, epoch: int) -> npt.NDArray[np.int64]:
-        index = self.split.index
+    def _order(self, epoch: int) -> Integers:
         if not self.shuffle:
-            return index
-        return index[np.random.default_rng([self.seed, epoch]).permutation(len(index))]
+            return self.index
+        return self.index[np.random.default_rng([self.seed, epoch]).permutation(len(self.index))]
 
-    def _bounds(self, order: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+    def _bounds(self, order: Integers) -> list[tuple[int, int]]:
         """Return where each global batch of an order begins and ends."""
         least = self.world_size if self.shuffle else 1
         if self.batch_size is not None:
@@ -122,7 +102,7 @@ class Batches:
             bounds = [(first, min(first + self.batch_size, len(order))) for first in starts]
         else:
             assert self.pair_budget is not None
-            ends = (self.split.dataset.num_nodes(order) ** 2).cumsum()
+            ends = (self._num_nodes(order) ** 2).cumsum()
             bounds, first, done = [], 0, 0
             while first < len(order):
                 last = int(np.searchsorted(ends, done + self.pair_budget, side="right"))

@@ -13,15 +13,11 @@ from rdkit import Chem
 from rdkit.Chem import rdqueries
 
 from grpe_dgl.io.ogb_import import import_ogb
+from grpe_dgl.vocabularies import VOCABULARIES
 
 _OGB = import_ogb("ogb.utils.features")
 
-ATOM_COLUMNS: tuple[int, ...] = tuple(_OGB.get_atom_feature_dims())
-"""How many values each of OGB's atom columns has: 119, 5, 12, 12, 10, 6, 6, 2, 2."""
-BOND_COLUMNS: tuple[int, ...] = tuple(_OGB.get_bond_feature_dims())
-"""How many values each of OGB's bond columns has: 5, 6, 2."""
-NUM_BOND_TYPES = int(np.prod(BOND_COLUMNS))
-"""60: every combination of the bond columns is a type of its own."""
+ATOM_COLUMNS, BOND_COLUMNS = VOCABULARIES["ogb"].node_columns, VOCABULARIES["ogb"].edge_columns
 
 
 def ogb_features() -> dict[str, list[Any]]:

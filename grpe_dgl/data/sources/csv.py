@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from grpe_dgl.data import splits
-from grpe_dgl.data.molecules.columns import ATOM_COLUMNS, NUM_BOND_TYPES
 from grpe_dgl.data.molecules.smiles import MAX_NODES, canonical_key, graphs_of_smiles, with_lines
 from grpe_dgl.data.sources.raw_graphs import Graphs
 from grpe_dgl.data.sources.source import Job, Source
 from grpe_dgl.data.tables.table import Table
-from grpe_dgl.data.tables.targets import TargetScan, labels_of
+from grpe_dgl.data.tables.targets import TargetScan, read_labels
 from grpe_dgl.errors import InputError
+from grpe_dgl.schema import known_schema
 
 RUN = 2000  # molecules converted at a time
 RULES = ("random", "scaffold", "column", "index")
@@ -149,7 +149,7 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
             yield functools.partial(
                 _convert,
                 [cells[smiles] for _, cells in rows],
-                labels_of(rows, places, task),
+                read_labels(rows, places, task),
                 [line for line, _ in rows],
                 first,
                 request.max_nodes,
@@ -157,13 +157,8 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
             )
 
     source = Source(
-        name=request.dataset,
+        schema=known_schema("ogb", name=request.dataset, task=task),
         origin=f"{request.file.name}, {request.split} split",
-        task=task,
-        node_vocabulary=ATOM_COLUMNS,
-        node_features=None,
-        num_edge_types=NUM_BOND_TYPES,
-        vocabulary="ogb",
         num_rows=num_rows,
         jobs=jobs(),
         splits=divide,

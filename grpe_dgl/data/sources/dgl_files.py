@@ -9,37 +9,38 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from grpe_dgl.data.catalogue import Entry
 from grpe_dgl.data.sources.raw_graphs import Graphs
 from grpe_dgl.data.sources.source import Job
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.download import extract_zip, fetch
+from grpe_dgl.offsets import offsets_of
 
 RUN = 500  # graphs read at a time
-SPLITS = ("train", "valid", "test")
 _HEADER = struct.Struct("<4Q")  # magic number, version, kind of graph, number of graphs
 _MAGIC = 0xDD2E4FF046B4A13F
 
 
 def files_of(
-    name: str, url: str, pattern: str, raw_dir: Path, progress: Callable[[int, int | None], object] | None = None
+    name: str, entry: Entry, raw_dir: Path, progress: Callable[[int, int | None], object] | None = None
 ) -> dict[str, Path]:
     """Return the file of each split, downloading the publisher's archive if they are not there.
 
     Parameters
     ----------
     name
-        What DGL calls the dataset.
-    url
-        The archive's address. DGL keeps its files in a folder called after both: ``RAW_DIR/<name>_<hash of url>``.
-    pattern
-        A file's name, with ``{}`` for the split.
+        What DGL calls the dataset. DGL keeps its files in a folder named after it and the archive's address:
+        ``RAW_DIR/<name>_<hash of the address>``.
+    entry
+        Its address and the names of its files.
     raw_dir
         What DGL calls ``raw_dir``.
     progress
-        Handed to `grpe_dgl.io.download.fetch`.
+        Passed to `grpe_dgl.io.download.fetch`.
     """
+    url, pattern = str(entry.url), entry.files
     folder = raw_dir / f"{name}_{hashlib.sha1(url.encode(), usedforsecurity=False).hexdigest()[:8]}"
-    files = {split: folder / pattern.format(split) for split in SPLITS}
+    files = {split: folder / pattern.format(split) for split in entry.splits}
     missing = [file for file in files.values() if not file.is_file()]
     if missing:
         extract_zip(fetch(url, raw_dir / f"{name}.zip", progress=progress), folder)
@@ -63,7 +64,7 @@ def runs(files: Mapping[str, Path], read: Callable[[Path, int, int], Graphs]) ->
 
 def consecutive(counts: Mapping[str, int]) -> dict[str, npt.NDArray[np.int64]]:
     """Return splits of the given sizes that follow one another from graph 0 on."""
-    ends = np.cumsum([0, *counts.values()])
+    ends = offsets_of(list(counts.values()))
     return {split: np.arange(ends[i], ends[i + 1]) for i, split in enumerate(counts)}
 
 

@@ -10,31 +10,22 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from grpe_dgl.data.molecules.columns import ATOM_COLUMNS, BOND_COLUMNS, NUM_BOND_TYPES, bond_types
+from grpe_dgl.data.catalogue import Request
+from grpe_dgl.data.molecules.columns import ATOM_COLUMNS, BOND_COLUMNS, bond_types
 from grpe_dgl.data.sources.integer_text import LineReader, parse_integers
+from grpe_dgl.data.sources.ogb_facts import entry_of, full_name, schema_of
 from grpe_dgl.data.sources.raw_graphs import Graphs, Skipped
-from grpe_dgl.data.sources.source import Job, Source, Task
+from grpe_dgl.data.sources.source import Job, Source
 from grpe_dgl.data.splits import NAMES, index_split
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.download import fetch_folder
-from grpe_dgl.io.ogb_import import import_ogb
 
 RUN = 2000  # graphs read at a time
-_KINDS = {"binary classification": "binary", "regression": "regression"}
 
 
-def molecule_datasets() -> dict[str, dict[str, str]]:
-    """Return what OGB's own table says of each of its molecule datasets, by name."""
-    master_csv = Path(str(import_ogb("ogb").__file__)).parent / "graphproppred" / "master.csv"
-    with master_csv.open(newline="", encoding="utf-8") as file:
-        header, *rows = csv.reader(file)
-    table = {name: {row[0]: row[i] for row in rows} for i, name in enumerate(header) if i}
-    return {name: entry for name, entry in table.items() if name.startswith("ogbg-mol")}
-
-
-def full_name(name: str) -> str:
-    """Return OGB's name of a dataset that may be called without its ``ogbg-``."""
-    return name if name.startswith("ogbg-") else f"ogbg-{name}"
+def make(request: Request) -> Source:
+    """Return the source that a request asks for."""
+    return ogb(request.name, request.raw_dir, progress=request.progress)
 
 
 def ogb(name: str, raw_dir: Path, *, progress: Callable[[int, int | None], object] | None = None) -> Source:
@@ -50,10 +41,7 @@ def ogb(name: str, raw_dir: Path, *, progress: Callable[[int, int | None], objec
         Handed to `grpe_dgl.io.download.fetch`.
     """
     name = full_name(name)
-    table = molecule_datasets()
-    if name not in table:
-        raise InputError(f"OGB has no molecule dataset {name!r}; accepted: {', '.join(table)}")
-    entry = table[name]
+    entry = entry_of(name)
     folder = raw_dir / name.replace("-", "_")
     with_suffix = folder.with_name(folder.name + "_dgl")  # what older versions of ogb called it
     if with_suffix.is_dir():
@@ -67,17 +55,9 @@ def ogb(name: str, raw_dir: Path, *, progress: Callable[[int, int | None], objec
     index = {split: _column(folder / "split" / rule / f"{split}.csv.gz") for split in NAMES}
     targets = _target_names(folder, int(entry["num tasks"]))
     inverse = entry["add_inverse_edge"] == "True"
-    kind = _KINDS[entry["task type"]]
     return Source(
-        name=name,
+        schema=schema_of(name, targets),
         origin=f"{name}, OGB's raw files, {rule} split",
-        task=Task(
-            level="graph", kind=kind, targets=targets, metric=entry["eval metric"], standardise=kind == "regression"
-        ),
-        node_vocabulary=ATOM_COLUMNS,
-        node_features=None,
-        num_edge_types=NUM_BOND_TYPES,
-        vocabulary="ogb",
         num_rows=len(num_nodes),
         jobs=_jobs(folder / "raw", num_nodes, num_edges, len(targets), inverse),
         splits=lambda rows: index_split(index, rows, len(num_nodes)),

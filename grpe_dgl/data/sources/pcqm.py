@@ -9,33 +9,24 @@ import pickle
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from grpe_dgl.data.molecules.columns import ATOM_COLUMNS, NUM_BOND_TYPES
+from grpe_dgl.data.catalogue import CATALOGUE, Request
 from grpe_dgl.data.molecules.smiles import graphs_of_smiles
-from grpe_dgl.data.sources.source import Job, Source, Task
+from grpe_dgl.data.sources.source import Job, Source
 from grpe_dgl.data.splits import index_split
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.download import fetch_folder
 
 RUN = 2000  # molecules converted at a time
-_ADDRESS = "https://dgl-data.s3-accelerate.amazonaws.com/dataset/OGB-LSC/{}.zip"  # what ogb 1.3.6 downloads from
 
 
-@dataclass(frozen=True)
-class _Version:
-    folder: str
-    splits: tuple[str, ...]
-
-
-VERSIONS = {
-    "pcqm4m": _Version("pcqm4m_kddcup2021", ("train", "valid", "test")),
-    "pcqm4mv2": _Version("pcqm4m-v2", ("train", "valid", "test-dev", "test-challenge")),
-}
+def make(request: Request) -> Source:
+    """Return the source that a request asks for."""
+    return pcqm(request.name, request.raw_dir, progress=request.progress)
 
 
 def pcqm(name: str, raw_dir: Path, *, progress: Callable[[int, int | None], object] | None = None) -> Source:
@@ -51,23 +42,15 @@ def pcqm(name: str, raw_dir: Path, *, progress: Callable[[int, int | None], obje
     progress
         Handed to `grpe_dgl.io.download.fetch`.
     """
-    if name not in VERSIONS:
-        raise InputError(f"there is no PCQM dataset {name!r}; accepted: {', '.join(VERSIONS)}")
-    version = VERSIONS[name]
-    folder = raw_dir / version.folder
-    fetch_folder(
-        _ADDRESS.format(version.folder), folder, inside=version.folder, needed="raw/data.csv.gz", progress=progress
-    )
-    index = _splits(folder / "split_dict.pt", version.splits)
+    entry = CATALOGUE[name]
+    assert entry.schema is not None
+    folder = raw_dir / entry.files
+    fetch_folder(str(entry.url), folder, inside=entry.files, needed="raw/data.csv.gz", progress=progress)
+    index = _splits(folder / "split_dict.pt", entry.splits)
     num_rows = 1 + max((int(rows.max()) for rows in index.values() if len(rows)), default=-1)
     return Source(
-        name=name,
+        schema=entry.schema,
         origin=f"{name}, OGB-LSC's raw/data.csv.gz and split_dict.pt",
-        task=Task(level="graph", kind="regression", targets=("homolumogap",), metric="mae"),
-        node_vocabulary=ATOM_COLUMNS,
-        node_features=None,
-        num_edge_types=NUM_BOND_TYPES,
-        vocabulary="ogb",
         num_rows=num_rows,
         jobs=_jobs(folder / "raw" / "data.csv.gz"),
         splits=lambda rows: index_split(index, rows, max(num_rows, int(rows.max(initial=-1)) + 1)),

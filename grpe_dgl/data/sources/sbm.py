@@ -7,26 +7,31 @@ from typing import Any
 
 import numpy as np
 
+from grpe_dgl.data.catalogue import CATALOGUE, Request
 from grpe_dgl.data.sources import sbm_generate
-from grpe_dgl.data.sources.dgl_files import SPLITS, consecutive, files_of, read_graphs, runs
+from grpe_dgl.data.sources.dgl_files import consecutive, files_of, read_graphs, runs
 from grpe_dgl.data.sources.raw_graphs import Graphs
-from grpe_dgl.data.sources.source import Job, Source, Task
+from grpe_dgl.data.sources.source import Job, Source
 from grpe_dgl.errors import InputError
 
-PUBLISHED_COUNTS = {"pattern": (10000, 2000, 2000), "cluster": (10000, 1000, 1000)}
-_URLS = {
-    "pattern": "https://data.dgl.ai/dataset/SBM_PATTERN.zip",
-    "cluster": "https://data.dgl.ai/dataset/SBM_CLUSTER.zip",
-}
-_FILES = {"pattern": "SBM_PATTERN_{}.bin", "cluster": "CLUSTER_{}.bin"}
-_VOCABULARY = {"pattern": 3, "cluster": 7}
-CLASSES = {"pattern": ("host", "pattern"), "cluster": tuple(f"community {r}" for r in range(6))}
 _RUN = 100  # graphs generated at a time
+
+
+def make(request: Request) -> Source:
+    """Return the source that a request asks for."""
+    if request.generate:
+        return generated(request.name, graphs=request.graphs, seed=request.seed)
+    return published(request.name, request.raw_dir, progress=request.progress)
+
+
+def settings(request: Request) -> dict[str, Any]:
+    """Return what the source of a request has in its manifest as settings."""
+    return settings_of(request.name, generate=request.generate, graphs=request.graphs, seed=request.seed)
 
 
 def published(name: str, raw_dir: Path, *, progress: Callable[..., object] | None = None) -> Source:
     """Return the source of the published ``"pattern"`` or ``"cluster"``, from DGL's files in `raw_dir`."""
-    counts, jobs = runs(files_of(name, _URLS[name], _FILES[name], raw_dir, progress), _read)
+    counts, jobs = runs(files_of(name, CATALOGUE[name], raw_dir, progress), _read)
     origin = f"{name.upper()}, dgl.data.{name.upper()}Dataset"
     return _source(name, origin, counts, jobs, settings_of(name, generate=False))
 
@@ -43,12 +48,13 @@ def generated(name: str, *, graphs: tuple[int, int, int] | None = None, seed: in
     seed
         Every graph follows from the seed, its split and its number in it alone.
     """
-    numbers = PUBLISHED_COUNTS[name] if graphs is None else tuple(graphs)
-    if len(numbers) != len(SPLITS) or min(numbers) < 0 or sum(numbers) == 0:
-        raise InputError(f"graphs is {graphs}; accepted: three counts, for {', '.join(SPLITS)}")
+    splits = CATALOGUE[name].splits
+    numbers = _published_counts(name) if graphs is None else tuple(graphs)
+    if len(numbers) != len(splits) or min(numbers) < 0 or sum(numbers) == 0:
+        raise InputError(f"graphs is {graphs}; accepted: three counts, for {', '.join(splits)}")
     if seed < 0:
         raise InputError(f"seed is {seed}; accepted: 0 or more")
-    counts = dict(zip(SPLITS, numbers, strict=True))
+    counts = dict(zip(splits, numbers, strict=True))
 
     def jobs() -> Iterator[Job]:
         for split, count in enumerate(numbers):
@@ -65,20 +71,23 @@ def settings_of(
     """Return what `published` and `generated` put into the manifest as settings."""
     if not generate:
         return {"dataset": name, "generate": False}
-    return {"dataset": name, "generate": True, "graphs": list(graphs or PUBLISHED_COUNTS[name]), "seed": seed}
+    return {"dataset": name, "generate": True, "graphs": list(graphs or _published_counts(name)), "seed": seed}
+
+
+def _published_counts(name: str) -> tuple[int, int, int]:
+    counts = CATALOGUE[name].counts
+    assert counts is not None
+    return counts
 
 
 def _source(
     name: str, origin: str, counts: Mapping[str, int], jobs: Iterator[Job], settings: Mapping[str, Any]
 ) -> Source:
+    schema = CATALOGUE[name].schema
+    assert schema is not None
     return Source(
-        name=name,
+        schema=schema,
         origin=origin,
-        task=Task(level="node", kind="multiclass", targets=(name,), classes=CLASSES[name], metric="weighted_accuracy"),
-        node_vocabulary=(_VOCABULARY[name],),
-        node_features=None,
-        num_edge_types=1,
-        vocabulary=name,
         num_rows=sum(counts.values()),
         jobs=jobs,
         splits=lambda rows: consecutive(counts),

@@ -5,24 +5,25 @@ from pathlib import Path
 
 import numpy as np
 
+from grpe_dgl.data.catalogue import CATALOGUE, Request
 from grpe_dgl.data.sources.dgl_files import consecutive, files_of, read_graphs, runs
 from grpe_dgl.data.sources.raw_graphs import Graphs
-from grpe_dgl.data.sources.source import Source, Task
+from grpe_dgl.data.sources.source import Source
 
-URL = "https://data.dgl.ai/dataset/ZINC12k.zip"
+
+def make(request: Request) -> Source:
+    """Return the source that a request asks for."""
+    return zinc(request.raw_dir, progress=request.progress)
 
 
 def zinc(raw_dir: Path, *, progress: Callable[..., object] | None = None) -> Source:
     """Return the source of ZINC-12k, from DGL's files in `raw_dir`."""
-    counts, jobs = runs(files_of("zinc", URL, "ZincDGL_{}.bin", raw_dir, progress), _read)
+    entry = CATALOGUE["zinc"]
+    assert entry.schema is not None
+    counts, jobs = runs(files_of("zinc", entry, raw_dir, progress), _read)
     return Source(
-        name="zinc",
+        schema=entry.schema,
         origin="ZINC-12k, dgl.data.ZINCDataset",
-        task=Task(level="graph", kind="regression", targets=("constrained solubility",), metric="mae"),
-        node_vocabulary=(28,),
-        node_features=None,
-        num_edge_types=4,  # the published codes: bonds are 1..3, and 0 is kept for "none", as the publisher has it
-        vocabulary="zinc",
         num_rows=sum(counts.values()),
         jobs=jobs,
         splits=lambda rows: consecutive(counts),

@@ -1,29 +1,16 @@
 """Graphs that were just made, in the arrays a processed dataset has on disk: batches come from either."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from grpe_dgl.data.sources.source import Task
-from grpe_dgl.data.store.validation import Layout, PackedRun
+from grpe_dgl.data.store.validation import PackedRun
+from grpe_dgl.offsets import offsets_of
+from grpe_dgl.schema import Schema
 
 Array = npt.NDArray[np.generic]
-
-
-class Described(Protocol):
-    """What assembling a batch must know of a dataset: a manifest or a layout."""
-
-    @property
-    def task(self) -> Task: ...  # noqa: D102
-
-    @property
-    def node_vocabulary(self) -> Sequence[int] | None: ...  # noqa: D102
-
-    @property
-    def undirected(self) -> bool: ...  # noqa: D102
 
 
 class GraphArrays(Protocol):
@@ -41,7 +28,7 @@ class GraphArrays(Protocol):
     label: Array
 
     @property
-    def manifest(self) -> Described: ...  # noqa: D102
+    def schema(self) -> Schema: ...  # noqa: D102
 
     def __len__(self) -> int: ...
 
@@ -53,18 +40,18 @@ class ArraysInMemory:
     ----------
     run
         What `grpe_dgl.data.store.validation.pack` made.
-    layout
-        What it was packed with.
+    schema
+        The schema it was packed with.
     """
 
     path = Path("graphs in memory")
 
-    def __init__(self, run: PackedRun, layout: Layout) -> None:
+    def __init__(self, run: PackedRun, schema: Schema) -> None:
         graphs = run.graphs
-        self.manifest = layout
-        self.node_offsets = _offsets(graphs.num_nodes)
-        self.edge_offsets = _offsets(graphs.num_edges)
-        self.pair_offsets = _offsets(graphs.num_nodes**2)
+        self.schema = schema
+        self.node_offsets: Array = offsets_of(graphs.num_nodes)
+        self.edge_offsets: Array = offsets_of(graphs.num_edges)
+        self.pair_offsets: Array = offsets_of(graphs.num_nodes**2)
         self.node_feat = _locked(graphs.node_feat)
         self.src = _locked(graphs.src)
         self.dst = _locked(graphs.dst)
@@ -74,10 +61,6 @@ class ArraysInMemory:
 
     def __len__(self) -> int:
         return len(self.node_offsets) - 1
-
-
-def _offsets(counts: npt.NDArray[np.int64]) -> Array:
-    return np.concatenate([[0], counts.cumsum()])
 
 
 def _locked(array: npt.NDArray[Any]) -> Array:

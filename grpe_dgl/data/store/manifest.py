@@ -1,9 +1,10 @@
-"""``manifest.json``: what a processed dataset says of itself."""
+"""``manifest.json``: the description of a processed dataset."""
 
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from dataclasses import fields as dataclass_fields
 from math import prod
 from pathlib import Path
 from typing import Any, Self
@@ -11,15 +12,16 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-import grpe_dgl
-from grpe_dgl.data.sources.source import Task
 from grpe_dgl.errors import InputError
 from grpe_dgl.relations import LARGEST_DISTANCE, UNREACHABLE
+from grpe_dgl.schema import Schema
+from grpe_dgl.version import __version__
 
 FILE = "manifest.json"
 FORMAT = "grpe-dgl dataset"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # version 1 (grpe-dgl 0.1) has no edge_columns
 DTYPES = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float32")
+_SCHEMA_KEYS = frozenset((*(field.name for field in dataclass_fields(Schema)), "num_edge_types"))
 SPLIT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
@@ -41,17 +43,11 @@ class ArrayEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """Everything about a dataset but its arrays; the fields up to `undirected` are those of its `Source`."""
+    """Everything about a dataset but its arrays. In the file, the schema's keys stand beside the others."""
 
-    name: str
+    schema: Schema
     origin: str
     settings: Mapping[str, Any]
-    task: Task
-    vocabulary: str
-    node_vocabulary: tuple[int, ...] | None
-    node_features: int | None
-    num_edge_types: int
-    undirected: bool
     num_graphs: int
     num_nodes: int
     num_edges: int
@@ -64,23 +60,26 @@ class Manifest:
     num_skipped: int
     splits: Mapping[str, int]
     """How many graphs each split has."""
-    target_mean: tuple[float, ...] | None
-    """Regression: of each target over the training split, missing labels left out; 0 where all are missing."""
-    target_deviation: tuple[float, ...] | None
-    """The same for the standard deviation (over the number of labels, not one less); 1 where it is 0."""
     arrays: Mapping[str, ArrayEntry]
-    library_version: str = grpe_dgl.__version__
+    library_version: str = __version__
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the schema's `task`, `node_vocabulary` and so on, which were the manifest's own in version 0.1."""
+        if name in _SCHEMA_KEYS:
+            return getattr(self.schema, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def to_json(self) -> str:
         """Return the text of ``manifest.json``."""
         relations = {
-            "num_edge_types": self.num_edge_types,
+            "num_edge_types": self.schema.num_edge_types,
             "distance_exact_up_to": LARGEST_DISTANCE,
             "distance_longer": LARGEST_DISTANCE + 1,
             "distance_unreachable": UNREACHABLE,
         }
-        head = {"format": FORMAT, "format_version": FORMAT_VERSION}
-        return json.dumps({**head, **asdict(self), "relations": relations}, indent=2, allow_nan=False) + "\n"
+        fields = asdict(self)
+        content = {"format": FORMAT, "format_version": FORMAT_VERSION, **fields.pop("schema"), **fields}
+        return json.dumps({**content, "relations": relations}, indent=2, allow_nan=False) + "\n"
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -103,7 +102,7 @@ class Manifest:
         if version > FORMAT_VERSION:
             raise InputError(
                 f"{folder} has format version {version}, written by grpe-dgl {content.get('library_version')}; "
-                f"this is grpe-dgl {grpe_dgl.__version__}, which reads up to {FORMAT_VERSION}: update it"
+                f"this is grpe-dgl {__version__}, which reads up to {FORMAT_VERSION}: update it"
             )
         try:
             return cls(**_fields(content))
@@ -111,20 +110,12 @@ class Manifest:
             raise InputError(f"{path} is corrupt: {type(error).__name__}: {error}") from None
 
 
-def typed(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields that were saved as plain dicts and lists with their task and tuples made again."""
-    task = plain["task"]
-    fields = {**plain, "task": Task(**{**task, "targets": tuple(task["targets"]), "classes": tuple(task["classes"])})}
-    for key in ("node_vocabulary", "target_mean", "target_deviation"):
-        fields[key] = None if fields[key] is None else tuple(fields[key])
-    return fields
-
-
 def _fields(content: dict[str, Any]) -> dict[str, Any]:
     """Turn the lists and dicts of JSON into the manifest's types, checking what names a file or a dtype."""
     head = ("format", "format_version", "relations")
-    fields = typed({key: value for key, value in content.items() if key not in head})
-    for key in ("num_graphs", "num_nodes", "num_edges", "num_pairs", "max_nodes", "num_edge_types"):
+    schema = Schema.from_dict({key: value for key, value in content.items() if key in _SCHEMA_KEYS})
+    fields = {key: value for key, value in content.items() if key not in _SCHEMA_KEYS and key not in head}
+    for key in ("num_graphs", "num_nodes", "num_edges", "num_pairs", "max_nodes"):
         if not isinstance(fields[key], int) or fields[key] < 0:
             raise ValueError(f"{key} is {fields[key]!r}")
     for name in fields["splits"]:
@@ -134,8 +125,7 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
         if entry["dtype"] not in DTYPES or not all(isinstance(n, int) and n >= 0 for n in entry["shape"]):
             raise ValueError(f"array {name} has dtype {entry['dtype']!r} and shape {entry['shape']!r}")
         arrays[name] = ArrayEntry(dtype=entry["dtype"], shape=tuple(entry["shape"]), sha256=str(entry["sha256"]))
-    fields["arrays"] = arrays
-    return fields
+    return {**fields, "schema": schema, "arrays": arrays}
 
 
 def check_split_name(name: str) -> None:

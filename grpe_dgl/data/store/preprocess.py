@@ -9,7 +9,7 @@ from typing import Any
 from grpe_dgl.data.sources.source import Source
 from grpe_dgl.data.store.manifest import FILE, Manifest
 from grpe_dgl.data.store.store import Store
-from grpe_dgl.data.store.validation import Layout, pack
+from grpe_dgl.data.store.validation import pack
 from grpe_dgl.data.store.writer import StoreWriter
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_folder import AtomicFolder
@@ -60,7 +60,7 @@ def preprocess(
         raise InputError(f"{path} exists already; force=True replaces a dataset")
     with AtomicFolder(path) as staging:
         writer = StoreWriter(staging.folder, source)
-        packed = run_in_order(source.jobs, functools.partial(pack, layout=Layout.of(source)), workers)
+        packed = run_in_order(source.jobs, functools.partial(pack, schema=source.schema), workers)
         try:
             for run in packed:
                 if strict and run.graphs.skipped:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from grpe_dgl.data.store.manifest import ArrayEntry, Manifest
 from grpe_dgl.errors import InputError
+from grpe_dgl.schema import Schema
 
 Array = npt.NDArray[np.generic]
 
@@ -69,6 +70,11 @@ class Store:
     def __len__(self) -> int:
         return self.manifest.num_graphs
 
+    @property
+    def schema(self) -> Schema:
+        """The form of the graphs, and the task."""
+        return self.manifest.schema
+
     def __reduce__(self) -> tuple[type["Store"], tuple[Path]]:
         return type(self), (self.path.absolute(),)  # another process opens the files itself instead of getting a copy
 
@@ -106,18 +112,18 @@ class Store:
 def _expected_shapes(manifest: Manifest) -> dict[str, tuple[int | None, ...]]:
     """Return the arrays a dataset consists of; None stands for a length that is not fixed by the counts."""
     graphs, edges = manifest.num_graphs, manifest.num_edges
-    labelled = graphs if manifest.task.level == "graph" else manifest.num_nodes
-    columns = manifest.node_features if manifest.node_vocabulary is None else len(manifest.node_vocabulary)
+    task = manifest.schema.task
+    labelled = graphs if task.level == "graph" else manifest.num_nodes
     shapes: dict[str, tuple[int | None, ...]] = {
         "node_offsets": (graphs + 1,),
         "edge_offsets": (graphs + 1,),
         "pair_offsets": (graphs + 1,),
-        "node_feat": (manifest.num_nodes, columns),
+        "node_feat": (manifest.num_nodes, manifest.schema.num_node_columns),
         "src": (edges,),
         "dst": (edges,),
         "edge_type": (edges,),
         "distance": (manifest.num_pairs,),
-        "label": (labelled,) if manifest.task.kind == "multiclass" else (labelled, len(manifest.task.targets)),
+        "label": (labelled,) if task.kind == "multiclass" else (labelled, len(task.targets)),
         "row": (graphs,),
     }
     return shapes | {f"split-{name}": (count,) for name, count in manifest.splits.items()}

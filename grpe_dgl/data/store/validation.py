@@ -1,50 +1,29 @@
-"""From a run of graphs as a source makes it to what the store writes: checked, in small types, with distances."""
+"""Validate a run of raw graphs and put it into the types it is stored in, with its distances."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from grpe_dgl.data.sources.raw_graphs import Graphs
-from grpe_dgl.data.sources.source import Source, Task
 from grpe_dgl.data.store.manifest import smallest_unsigned
 from grpe_dgl.errors import InputError
+from grpe_dgl.offsets import offsets_of
+from grpe_dgl.schema import Schema
 from grpe_dgl.transforms.shortest_paths import all_pairs_distances
 
 
-@dataclass(frozen=True, kw_only=True)
-class Layout:
-    """What every run of a dataset has in common; small, and sent to worker processes."""
+def node_dtype(schema: Schema) -> npt.DTypeLike:
+    """Return the type that node features are stored in."""
+    return np.float32 if schema.node_vocabulary is None else smallest_unsigned(max(schema.node_vocabulary) - 1)
 
-    task: Task
-    node_vocabulary: tuple[int, ...] | None
-    node_features: int | None
-    num_edge_types: int
-    undirected: bool
 
-    @classmethod
-    def of(cls, source: Source) -> Self:
-        """Return the layout of a source's runs."""
-        return cls(
-            task=source.task,
-            node_vocabulary=source.node_vocabulary,
-            node_features=source.node_features,
-            num_edge_types=source.num_edge_types,
-            undirected=source.undirected,
-        )
-
-    @property
-    def node_dtype(self) -> npt.DTypeLike:
-        """The type of node features."""
-        return np.float32 if self.node_vocabulary is None else smallest_unsigned(max(self.node_vocabulary) - 1)
-
-    @property
-    def label_dtype(self) -> npt.DTypeLike:
-        """The type of labels."""
-        if self.task.kind == "multiclass":
-            return np.min_scalar_type(-max(len(self.task.classes), 1))
-        return np.int8 if self.task.kind == "binary" else np.float32
+def label_dtype(schema: Schema) -> npt.DTypeLike:
+    """Return the type that labels are stored in."""
+    if schema.task.kind == "multiclass":
+        return np.min_scalar_type(-max(len(schema.task.classes), 1))
+    return np.int8 if schema.task.kind == "binary" else np.float32
 
 
 @dataclass(frozen=True)
@@ -56,15 +35,15 @@ class PackedRun:
     """(pairs,): see `grpe_dgl.transforms.shortest_paths.all_pairs_distances`."""
 
 
-def pack(run: Graphs, layout: Layout, *, first_graph: int = 0) -> PackedRun:
+def pack(run: Graphs, schema: Schema, *, first_graph: int = 0) -> PackedRun:
     """Check a run, measure its distances and put everything into the smallest types.
 
     Parameters
     ----------
     run
         The run; its arrays are not changed.
-    layout
-        What its dataset promises of it.
+    schema
+        The form that its graphs must have.
     first_graph
         The number of its first graph, for error messages.
     """
@@ -88,52 +67,52 @@ def pack(run: Graphs, layout: Layout, *, first_graph: int = 0) -> PackedRun:
             f"graph {first_graph + graph} has an edge {src[e]} -> {dst[e]}; accepted: 0..{nodes[graph] - 1}"
         )
     edge_type = np.asarray(run.edge_type)
-    wrong = np.flatnonzero((edge_type < 0) | (edge_type >= layout.num_edge_types))
+    wrong = np.flatnonzero((edge_type < 0) | (edge_type >= schema.num_edge_types))
     if len(wrong):
         raise InputError(
             f"graph {first_graph + graph_of_edge[wrong[0]]} has an edge of type {edge_type[wrong[0]]}; "
-            f"accepted: 0..{layout.num_edge_types - 1}"
+            f"accepted: 0..{schema.num_edge_types - 1}"
         )
 
-    node_offsets = np.concatenate([[0], nodes.cumsum()])
-    edge_offsets = np.concatenate([[0], edges.cumsum()])
-    distance = all_pairs_distances(node_offsets, edge_offsets, src, dst, undirected=layout.undirected, parallel=False)
+    node_offsets = offsets_of(nodes)
+    edge_offsets = offsets_of(edges)
+    distance = all_pairs_distances(node_offsets, edge_offsets, src, dst, undirected=schema.undirected, parallel=False)
     end_dtype = smallest_unsigned(nodes.max(initial=1) - 1)
     packed = replace(
         run,
         num_nodes=nodes,
         num_edges=edges,
-        node_feat=_pack_features(np.asarray(run.node_feat), layout, node_offsets, first_graph),
+        node_feat=_pack_features(np.asarray(run.node_feat), schema, node_offsets, first_graph),
         src=src.astype(end_dtype),
         dst=dst.astype(end_dtype),
-        edge_type=edge_type.astype(smallest_unsigned(layout.num_edge_types - 1)),
-        label=_pack_labels(np.asarray(run.label), layout, sizes),
+        edge_type=edge_type.astype(smallest_unsigned(schema.num_edge_types - 1)),
+        label=_pack_labels(np.asarray(run.label), schema, sizes),
     )
     return PackedRun(packed, distance)
 
 
 def _pack_features(
-    feat: npt.NDArray[Any], layout: Layout, node_offsets: npt.NDArray[np.int64], first_graph: int
+    feat: npt.NDArray[Any], schema: Schema, node_offsets: npt.NDArray[np.int64], first_graph: int
 ) -> npt.NDArray[Any]:
-    columns = layout.node_features if layout.node_vocabulary is None else len(layout.node_vocabulary)
+    columns = schema.num_node_columns
     if feat.ndim != 2 or feat.shape[1] != columns:
         raise InputError(f"node_feat has shape {feat.shape}; accepted: (nodes, {columns})")
-    if layout.node_vocabulary is not None:
+    if schema.node_vocabulary is not None:
         if feat.dtype.kind not in "iu":
             raise InputError(f"node_feat has dtype {feat.dtype}; accepted: integers, as node_vocabulary is given")
-        wrong = np.argwhere((feat < 0) | (feat >= np.array(layout.node_vocabulary)))
+        wrong = np.argwhere((feat < 0) | (feat >= np.array(schema.node_vocabulary)))
         if len(wrong):
             node, column = wrong[0]
             graph = first_graph + int(np.searchsorted(node_offsets, node, side="right")) - 1
             raise InputError(
                 f"graph {graph} has a node with {feat[node, column]} in column {column}; "
-                f"accepted: 0..{layout.node_vocabulary[column] - 1}"
+                f"accepted: 0..{schema.node_vocabulary[column] - 1}"
             )
-    return np.ascontiguousarray(feat, layout.node_dtype)
+    return np.ascontiguousarray(feat, node_dtype(schema))
 
 
-def _pack_labels(label: npt.NDArray[Any], layout: Layout, sizes: tuple[int, int, int]) -> npt.NDArray[Any]:
-    task = layout.task
+def _pack_labels(label: npt.NDArray[Any], schema: Schema, sizes: tuple[int, int, int]) -> npt.NDArray[Any]:
+    task = schema.task
     rows = sizes[0] if task.level == "graph" else sizes[1]
     shape = (rows,) if task.kind == "multiclass" else (rows, len(task.targets))
     if label.shape != shape:
@@ -150,4 +129,4 @@ def _pack_labels(label: npt.NDArray[Any], layout: Layout, sizes: tuple[int, int,
         said = "numbers, or NaN (missing)"
     if not accepted.all():
         raise InputError(f"a label is {label[~accepted].flat[0]}; accepted: {said}")
-    return np.ascontiguousarray(label, layout.label_dtype)
+    return np.ascontiguousarray(label, label_dtype(schema))

@@ -11,10 +11,11 @@ import numpy.typing as npt
 import torch
 
 from grpe_dgl.data.sources.raw_graphs import Graphs
-from grpe_dgl.data.sources.source import Job, Source, Task
+from grpe_dgl.data.sources.source import Job, Source
 from grpe_dgl.data.store.manifest import Manifest
 from grpe_dgl.data.store.preprocess import preprocess
 from grpe_dgl.errors import InputError
+from grpe_dgl.schema import Schema, Task
 
 METRICS = {"regression": "mae", "binary": "rocauc", "multiclass": "accuracy"}
 _RUN = 1000  # graphs packed at a time
@@ -79,17 +80,19 @@ def write(
 
     index = {name: np.asarray(numbers, np.int64) for name, numbers in splits.items()}
     source = Source(
-        name=Path(path).name,
+        schema=Schema(
+            name=Path(path).name,
+            task=task,
+            vocabulary="custom",
+            node_vocabulary=tuple(int(size) for size in node_vocabulary) if integer and node_vocabulary else None,
+            node_features=None if integer else _columns(graphs[0].ndata["feat"]).shape[1],
+            edge_columns=(int(num_edge_types),),
+            undirected=undirected,
+        ),
         origin="written by grpe_dgl.data.write",
-        task=task,
-        node_vocabulary=tuple(int(size) for size in node_vocabulary) if integer and node_vocabulary else None,
-        node_features=None if integer else _columns(graphs[0].ndata["feat"]).shape[1],
-        num_edge_types=num_edge_types,
-        vocabulary="custom",
         num_rows=len(graphs),
         jobs=jobs(),
         splits=lambda rows: index,
-        undirected=undirected,
     )
     return preprocess(source, path, force=force)
 

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from grpe_dgl.data.sources.source import Source
 from grpe_dgl.data.store.array_file import ArrayFile, write_array
 from grpe_dgl.data.store.manifest import FILE, ArrayEntry, Manifest, check_split_name, smallest_unsigned
-from grpe_dgl.data.store.validation import Layout, PackedRun
+from grpe_dgl.data.store.validation import PackedRun, label_dtype, node_dtype
 from grpe_dgl.errors import InputError
+from grpe_dgl.offsets import offsets_of
 
 Splits = Mapping[str, npt.NDArray[np.int64]]
 _CHUNK = 1 << 16  # graphs whose labels are read at a time
@@ -32,16 +33,15 @@ class StoreWriter:
     def __init__(self, folder: Path, source: Source) -> None:
         self._folder = folder
         self._source = source
-        layout = Layout.of(source)
-        columns = source.node_features if source.node_vocabulary is None else len(source.node_vocabulary)
-        targets = None if source.task.kind == "multiclass" else len(source.task.targets)
+        schema = source.schema
+        targets = None if schema.task.kind == "multiclass" else len(schema.task.targets)
         self._files = {
-            "node_feat": self._array("node_feat", layout.node_dtype, columns),
+            "node_feat": self._array("node_feat", node_dtype(schema), schema.num_node_columns),
             "src": self._array("src", np.uint8),
             "dst": self._array("dst", np.uint8),
-            "edge_type": self._array("edge_type", smallest_unsigned(source.num_edge_types - 1)),
+            "edge_type": self._array("edge_type", smallest_unsigned(schema.num_edge_types - 1)),
             "distance": self._array("distance", np.uint8),
-            "label": self._array("label", layout.label_dtype, targets),
+            "label": self._array("label", label_dtype(schema), targets),
         }
         self._skipped_file = (folder / "skipped.csv").open("w", newline="", encoding="utf-8")
         self._skipped = csv.writer(self._skipped_file)
@@ -68,14 +68,14 @@ class StoreWriter:
         """Write the offsets, the splits and the manifest, and return the last."""
         source = self._source
         if self.num_graphs == 0:
-            raise InputError(f"{source.name}: no graph could be made; {self.num_skipped} rows were skipped")
+            raise InputError(f"{source.schema.name}: no graph could be made; {self.num_skipped} rows were skipped")
         rows = np.concatenate(self._rows).astype(np.int64)
         arrays = {name: file.finish() for name, file in self._files.items()}
         self._skipped_file.close()
         num_nodes = np.concatenate(self._num_nodes).astype(np.int64)
-        node_offsets = np.concatenate([[0], num_nodes.cumsum()])
-        edge_offsets = np.concatenate([[0], np.concatenate(self._num_edges).cumsum(dtype=np.int64)])
-        pair_offsets = np.concatenate([[0], (num_nodes * num_nodes).cumsum()])
+        node_offsets = offsets_of(num_nodes)
+        edge_offsets = offsets_of(np.concatenate(self._num_edges))
+        pair_offsets = offsets_of(num_nodes * num_nodes)
         arrays["node_offsets"] = self._whole("node_offsets", node_offsets)
         arrays["edge_offsets"] = self._whole("edge_offsets", edge_offsets)
         arrays["pair_offsets"] = self._whole("pair_offsets", pair_offsets)
@@ -85,21 +85,16 @@ class StoreWriter:
         _check_splits(splits, self.num_graphs)
         for name, index in splits.items():
             arrays[f"split-{name}"] = self._whole(f"split-{name}", index)
-        mean = deviation = None
-        if source.task.kind == "regression":
-            starts = np.arange(self.num_graphs + 1) if source.task.level == "graph" else node_offsets
-            mean, deviation = _statistics(self._folder / "label.bin", arrays["label"], starts, splits.get("train"))
+        schema = source.schema
+        if schema.task.kind == "regression":
+            starts = np.arange(self.num_graphs + 1) if schema.task.level == "graph" else node_offsets
+            file = self._folder / "label.bin"
+            schema = schema.with_target_statistics(*_statistics(file, arrays["label"], starts, splits.get("train")))
 
         manifest = Manifest(
-            name=source.name,
+            schema=schema,
             origin=source.origin,
             settings=dict(source.settings),
-            task=source.task,
-            vocabulary=source.vocabulary,
-            node_vocabulary=source.node_vocabulary,
-            node_features=source.node_features,
-            num_edge_types=source.num_edge_types,
-            undirected=source.undirected,
             num_graphs=self.num_graphs,
             num_nodes=int(node_offsets[-1]),
             num_edges=int(edge_offsets[-1]),
@@ -108,8 +103,6 @@ class StoreWriter:
             num_rows=self.num_rows,
             num_skipped=self.num_skipped,
             splits={name: len(index) for name, index in splits.items()},
-            target_mean=mean,
-            target_deviation=deviation,
             arrays=dict(sorted(arrays.items())),
         )
         (self._folder / FILE).write_text(manifest.to_json(), encoding="utf-8")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from grpe_dgl.data.sources.source import Task
 from grpe_dgl.data.tables.table import Row, Table
 from grpe_dgl.errors import InputError
+from grpe_dgl.schema import Task
 
 TASKS = ("regression", "classification")
 _MAX_CLASSES = 1000
@@ -129,7 +129,7 @@ class TargetScan:
         raise InputError(f"{self._table.at(row, line)}, column {target!r}: {text!r}; accepted: {accepted}")
 
 
-def labels_of(rows: Sequence[Row], places: Sequence[int], task: Task) -> npt.NDArray[np.generic]:
+def read_labels(rows: Sequence[Row], places: Sequence[int], task: Task) -> npt.NDArray[np.generic]:
     """Return the labels of rows that a `TargetScan` accepted: (R,) int64 for multiclass, else (R, T) float32."""
     if task.kind == "multiclass":
         code = {name: i for i, name in enumerate(task.classes)}

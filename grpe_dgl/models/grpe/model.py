@@ -1,24 +1,27 @@
 """The whole model: from a pair graph to predictions."""
 
+import dataclasses
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import dgl
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.models.grpe import transfer
 from grpe_dgl.models.grpe.encodings import RelationEncodings
 from grpe_dgl.models.grpe.layer import GRPELayer
+from grpe_dgl.models.grpe.settings import PRESETS, GRPESettings
+from grpe_dgl.models.model import GraphModel, PaddedBatch, WeightSource
 from grpe_dgl.models.nodes import NodeColumns, NodeVectors
 from grpe_dgl.ops import DensePairs
-from grpe_dgl.presets import PRESETS
 from grpe_dgl.relations import Relations
+from grpe_dgl.schema import LEVELS, Schema
 
-LEVELS = ("graph", "node")
 
-
-class GRPE(nn.Module):
+class GRPE(GraphModel):
     """Graph transformer with relative positional encoding.
 
     It reads a pair graph (`grpe_dgl.transforms.ToPairGraph`) and nothing else: ``ndata["feat"]``, ``ndata["virtual"]``
@@ -51,6 +54,9 @@ class GRPE(nn.Module):
     head_sizes
         Widths of further layers (Linear, GELU) between the final norm and the output.
     """
+
+    reads: ClassVar = "pairs"
+    takes_padded: ClassVar = True
 
     def __init__(
         self,
@@ -135,17 +141,69 @@ class GRPE(nn.Module):
             raise InputError(f"preset is {preset!r}; accepted: {', '.join(PRESETS)}")
         return cls(**{**PRESETS[preset], **arguments})
 
-    def forward(self, pairs: dgl.DGLGraph) -> Tensor:
-        """Predict: (graphs, num_outputs) at graph level, (real nodes, num_outputs) at node level."""
-        virtual = self._virtual(pairs)
-        x = self.encode(pairs)[-1][virtual if self.level == "graph" else ~virtual]
+    @classmethod
+    def from_settings(cls, settings: GRPESettings, schema: Schema, *, backend: str | None = None) -> Self:
+        """Build the model for data of a schema."""
+        arguments = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
+        return cls(
+            **arguments,
+            num_outputs=schema.task.num_outputs,
+            level=schema.task.level,
+            node_vocabulary=schema.node_vocabulary,
+            node_features=schema.node_features,
+            num_edge_types=schema.num_edge_types,
+            backend=backend or "auto",
+        )
+
+    def forward(self, pairs: dgl.DGLGraph | PaddedBatch) -> Tensor:
+        """Predict: (graphs, num_outputs) at graph level, (real nodes, num_outputs) at node level.
+
+        Of a `PaddedBatch`: (B, num_outputs) at graph level, (B, N, num_outputs) at node level, where row 0, the virtual
+        node's, and those of padding mean nothing.
+        """
+        if isinstance(pairs, PaddedBatch):
+            # For node tasks the virtual node's row stays: torch.export would tie a slice of N - 1 rows to N > 2.
+            x = self._encode_padded(pairs)[-1]
+            x = x[:, 0] if self.level == "graph" else x
+        else:
+            virtual = self._virtual(pairs)
+            x = self.encode(pairs)[-1][virtual if self.level == "graph" else ~virtual]
         return self.head(self.final_norm(x))
+
+    @property
+    def fingerprint_layers(self) -> int:
+        """How many layers there are."""
+        return len(self.layers)
+
+    def fingerprint_size(self, layers: int) -> int:
+        """Return how many numbers a fingerprint from the last `layers` layers has."""
+        return layers * len(self.virtual_node)
+
+    def fingerprint(self, pairs: dgl.DGLGraph, layers: int) -> Tensor:
+        """Return the virtual node after each of the last `layers` layers, before the final norm, (graphs, size)."""
+        virtual = self._virtual(pairs)
+        hidden = [x[virtual].float() for x in self.encode(pairs)[-layers:]]
+        return torch.cat([F.normalize(x, dim=-1) for x in hidden], -1)
+
+    def weight_source(self, name: str, old: GRPESettings, new: GRPESettings) -> WeightSource:  # type: ignore[override]
+        """Return where a tensor comes from: tables are matched by distance, shared tables become every layer's own."""
+        return transfer.weight_source(name, old, new)
+
+    def transfer_notes(self, old: GRPESettings, new: GRPESettings) -> tuple[list[str], list[str]]:  # type: ignore[override]
+        """Return which distances' rows start anew, and which of the old model's are left out."""
+        return transfer.transfer_notes(old, new)
 
     def encode(self, pairs: dgl.DGLGraph) -> list[Tensor]:
         """Return x after every layer, before the final norm: (N, hidden_size) each, virtual nodes included."""
         self._require_same_codes(pairs)
         x = self.embed(self.nodes.check(pairs.ndata["feat"]), self._virtual(pairs))
         return self.encode_embedded(pairs, x)
+
+    def _encode_padded(self, batch: PaddedBatch) -> list[Tensor]:
+        """Return x after every layer, (B, N, hidden_size) each."""
+        virtual = (torch.arange(batch.nodes.shape[1], device=batch.nodes.device) == 0).expand(batch.nodes.shape[0], -1)
+        x = self.embed(batch.nodes, virtual)
+        return self.encode_embedded(DensePairs(batch.relation, batch.mask), x)
 
     def embed(self, feat: Tensor, virtual: Tensor) -> Tensor:
         """Return what the first layer takes, (..., hidden_size), for features (..., F) and a bool mask (...)."""

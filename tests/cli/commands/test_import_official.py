@@ -21,11 +21,11 @@ def test_makes_a_checkpoint(weights, tmp_path):
     out = tmp_path / "zinc.ckpt"
     result = grpe_import(weights, "--heads", 3, "--dataset", "zinc", "--out", out)
     assert result.exit_code == 0, result.output
-    assert "2 layers of 12, 3 heads, max_distance 4, key_term self" in result.output
+    assert "2 layers of 12, FFN 20, 3 heads, max_distance 4, key_term self" in result.output
     assert "initialised to zero, as the file has no row for them (4):\n  node value 24\n" in result.output
     saved = load_checkpoint(out)
     assert saved.recipe.model.key_term == "self" and saved.recipe.dataset == "zinc"
-    assert saved.description.vocabulary == "zinc" and saved.description.task.targets == ("constrained solubility",)
+    assert saved.schema.vocabulary == "zinc" and saved.schema.task.targets == ("constrained solubility",)
     assert saved.provenance["imported_from"] == "weights.pt" and len(saved.provenance["sha256"]) == 64
     assert "by the authors; their file has no settings" in invoke("info", out).output
     model = saved.model()

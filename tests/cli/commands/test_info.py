@@ -18,7 +18,7 @@ def test_describes_a_dataset(pattern):
 
 def test_json(pattern):
     content = json.loads(grpe("info", pattern, "--json").stdout)
-    assert content["format_version"] == 1 and content["num_graphs"] == 5 and content["verified"] is False
+    assert content["format_version"] == 2 and content["num_graphs"] == 5 and content["verified"] is False
     assert content["num_bytes"] == sum(file.stat().st_size for file in pattern.glob("*.bin"))
     assert json.loads(grpe("info", pattern, "--json", "--verify").stdout)["verified"] is True
 

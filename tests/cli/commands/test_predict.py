@@ -7,7 +7,6 @@ import pytest
 
 import grpe_dgl
 import grpe_dgl.data
-from grpe_dgl.data.description import Description
 from tests import trained
 from tests.cli.invoke import grpe
 from tests.data.random_graphs import NODE_VOCABULARY, NUM_EDGE_TYPES, random_graphs
@@ -80,8 +79,8 @@ def test_a_processed_dataset_with_a_task_per_node(tmp_path):
     splits = {"train": [0, 1, 2, 3], "valid": [6], "test": [5, 4]}
     grpe_dgl.data.write(tmp_path / "nodes", graphs, None, splits, task="multiclass", num_edge_types=NUM_EDGE_TYPES,
                         node_vocabulary=NODE_VOCABULARY)  # fmt: skip
-    description = Description.of(grpe_dgl.data.load(tmp_path / "nodes").manifest)
-    model = trained.save(tmp_path / "x.ckpt", description=description)
+    schema = grpe_dgl.data.load(tmp_path / "nodes").schema
+    model = trained.save(tmp_path / "x.ckpt", schema=schema)
     result = predict(model, tmp_path / "nodes", "--split", "test")
     rows = read(result.stdout)
     assert [row["graph"] for row in rows] == ["5"] * graphs[5].num_nodes() + ["4"] * graphs[4].num_nodes()

@@ -49,8 +49,8 @@ def test_says_what_was_made(run):
     assert others[2] == "5 molecules occur in more than one split (same canonical SMILES)"
     manifest = Store("data/t").manifest
     assert others[3:] == [
-        f"logS: standardised for training, mean {manifest.target_mean[0]:.4g}, "
-        f"deviation {manifest.target_deviation[0]:.4g} (train)"
+        f"logS: standardised for training, mean {manifest.schema.target_mean[0]:.4g}, "
+        f"deviation {manifest.schema.target_deviation[0]:.4g} (train)"
     ]
     assert Path("data/t/skipped.csv").read_text().splitlines() == [
         "row,reason",

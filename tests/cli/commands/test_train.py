@@ -55,7 +55,8 @@ def test_says_what_is_trained_and_how_it_ended(folder, monkeypatch):
     output = grpe_in(folder, *words, "--learning-rate", 1e-8, "--resume")
     parameters = json.loads((folder / "runs/said/results.json").read_text())["parameters"]
     assert "data: tiny, train 20, valid 4, test 4 graphs\n" in output
-    assert f"model: 2 layers, 16 wide, 2 heads, {parameters:,} parameters\n" in output
+    size = "2 layers of 16, FFN 16, 2 heads, max_distance 5, key_term neighbour"
+    assert f"model: grpe, {size}, {parameters:,} parameters\n" in output
     assert re.search(r"cpu, (1 thread|\d+ threads); everything goes to runs/said\n", output)
     assert "no checkpoint in runs/said to resume from: starting from scratch\n" in output
     assert re.search(r"update 2 of 45, loss \d\.\d{4}, [\d,.]+/s, \d+ s left\n", output)

@@ -4,7 +4,6 @@ from pathlib import Path
 import pytest
 
 from grpe_dgl.data import catalogue
-from grpe_dgl.data.sources import sbm
 from grpe_dgl.errors import InputError
 from grpe_dgl_cli.support.resolve_dataset import resolve_dataset
 
@@ -12,10 +11,12 @@ from grpe_dgl_cli.support.resolve_dataset import resolve_dataset
 @pytest.fixture
 def raw_files(monkeypatch):
     """CLUSTER in the catalogue as if its raw files were on the disk: four generated graphs."""
-    entry = dataclasses.replace(
-        catalogue.CATALOGUE["cluster"], make=lambda request: sbm.generated("cluster", graphs=(2, 1, 1), seed=0)
-    )
-    monkeypatch.setitem(catalogue.CATALOGUE, "cluster", entry)
+
+    class Present(catalogue.Entry):
+        def make(self, request):
+            return super().make(dataclasses.replace(request, generate=True, graphs=(2, 1, 1)))
+
+    monkeypatch.setitem(catalogue.CATALOGUE, "cluster", Present(**vars(catalogue.CATALOGUE["cluster"])))
 
 
 def test_raw_files_are_preprocessed_once(raw_files, tmp_path, capsys):

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import grpe_dgl.data
 from grpe_dgl.errors import InputError
-from grpe_dgl.relations import Relations
 from grpe_dgl.transforms import AddVirtualNode, ToPairGraph
+from grpe_dgl.views import PairView
 from tests.data.random_graphs import NODE_VOCABULARY, NUM_EDGE_TYPES, random_graphs
 
 
@@ -56,7 +56,7 @@ def test_equals_transforming_single_graphs_and_batching(tmp_path_factory, seed, 
     index = np.random.default_rng(seed).permutation(9)[:6]
     codes = ("relation", "spd", "edge")
     batch = grpe_dgl.data.batching.collate.collate(
-        data.store, index, Relations(max_distance, NUM_EDGE_TYPES), virtual_node=virtual_node, codes=codes
+        data.store, index, PairView(max_distance=max_distance, virtual_node=virtual_node, codes=codes)
     )
     expected = one_by_one(
         [graphs[i] for i in index],

@@ -35,7 +35,7 @@ SIMPLE = "smiles,y\nC,1.5\nCC,\nCCC,nan\nO,2\n"
 def test_regression_is_inferred_and_said(tmp_path, name, mark):
     file = table(tmp_path, mark + SIMPLE, name)
     source, run, splits, notes = runs(CSVRequest(file=file, targets=("y",), fractions=(0.5, 0.25, 0.25)))
-    assert (source.name, source.task.kind, source.task.standardise) == ("t", "regression", True)
+    assert (source.schema.name, source.schema.task.kind, source.schema.task.standardise) == ("t", "regression", True)
     np.testing.assert_array_equal(run.label, [[1.5], [np.nan], [np.nan], [2]])
     assert {split: len(rows) for split, rows in splits.items()} == {"train": 2, "valid": 1, "test": 1}
     assert notes == ["task inferred from the targets: regression"]
@@ -65,10 +65,15 @@ def test_a_quote_that_is_never_closed(tmp_path):
 def test_binary_targets(tmp_path):
     file = table(tmp_path, "smiles,a,b\nC,0,1\nCC,1,\nCCC,0.0,1\n")
     source, run, _, notes = runs(CSVRequest(file=file, targets=("b", "a")))
-    assert (source.task.kind, source.task.targets, source.task.metric) == ("binary", ("b", "a"), "rocauc")
+    task = source.schema.task
+    assert (task.kind, task.targets, task.metric) == (
+        "binary",
+        ("b", "a"),
+        "rocauc",
+    )
     np.testing.assert_array_equal(run.label, [[1, 0], [np.nan, 1], [1, 0]])
     assert notes == ["task inferred from the targets: classification (every label is 0 or 1)"]
-    assert csv_source(CSVRequest(file=file, targets=("a",), task="regression"))[0].task.kind == "regression"
+    assert csv_source(CSVRequest(file=file, targets=("a",), task="regression"))[0].schema.task.kind == "regression"
 
 
 @pytest.mark.parametrize(
@@ -82,7 +87,11 @@ def test_binary_targets(tmp_path):
 def test_classes_keep_their_names(tmp_path, cells, classes, labels):
     file = table(tmp_path, "smiles,y\n" + "".join(f"C,{cell}\n" for cell in cells))
     source, run, _, notes = runs(CSVRequest(file=file, targets=("y",), task="classification"))
-    assert (source.task.kind, source.task.classes, source.task.num_outputs) == ("multiclass", classes, len(classes))
+    assert (source.schema.task.kind, source.schema.task.classes, source.schema.task.num_outputs) == (
+        "multiclass",
+        classes,
+        len(classes),
+    )
     assert run.label.tolist() == labels and run.label.dtype == np.int64
     assert notes[0] == f"{len(classes)} classes: {', '.join(classes)}"
     assert notes[1:] == ["1 molecules occur in more than one split (same canonical SMILES)"]
@@ -93,7 +102,7 @@ def test_words_for_no_label(tmp_path, word):
     file = table(tmp_path, f"smiles,y,z\nC,1,1.5\nCC,{word},{word}\nCCC,0,2\n")
     for task in (None, "classification"):
         source, run, _, _ = runs(CSVRequest(file=file, targets=("y",), task=task))
-        assert source.task.kind == "binary"
+        assert source.schema.task.kind == "binary"
         np.testing.assert_array_equal(run.label, [[1], [np.nan], [0]])
     source, run, _, _ = runs(CSVRequest(file=file, targets=("z",)))
     np.testing.assert_array_equal(run.label, [[1.5], [np.nan], [2]])

@@ -7,16 +7,16 @@ import pytest
 import grpe_dgl.io.ogb_import  # noqa: F401 (before ogb, which would ask the network)
 from grpe_dgl.data.dataset import load
 from grpe_dgl.data.molecules.columns import bond_columns
-from grpe_dgl.data.sources import ogb
+from grpe_dgl.data.sources import ogb, ogb_facts
 from grpe_dgl.data.store.preprocess import preprocess
 from grpe_dgl.errors import InputError
 
 
 def test_ogbs_table():
-    table = ogb.molecule_datasets()
+    table = ogb_facts.molecule_datasets()
     assert {"ogbg-molhiv", "ogbg-molpcba", "ogbg-molchembl"} <= table.keys() and "ogbg-ppa" not in table
     assert (table["ogbg-molpcba"]["num tasks"], table["ogbg-molpcba"]["eval metric"]) == ("128", "ap")
-    assert ogb.full_name("molhiv") == ogb.full_name("ogbg-molhiv") == "ogbg-molhiv"
+    assert ogb_facts.full_name("molhiv") == ogb.full_name("ogbg-molhiv") == "ogbg-molhiv"
     with pytest.raises(InputError, match="OGB has no molecule dataset 'ogbg-molx'; accepted: ogbg-molbace"):
         ogb.ogb("molx", None)
 
@@ -30,8 +30,15 @@ def test_molesol_equals_ogbs_own_dataset(shared_raw, tmp_path, workers, capsys):
     shutil.copytree(shared_raw / "ogb" / "ogbg_molesol", tmp_path / "ogb" / "ogbg_molesol")
     theirs = DglGraphPropPredDataset("ogbg-molesol", root=str(tmp_path / "ogb"))
     manifest = preprocess(ogb.ogb("molesol", shared_raw / "ogb"), tmp_path / "out", workers=workers)
-    assert (manifest.name, manifest.task.kind, manifest.task.metric) == ("ogbg-molesol", "regression", "rmse")
-    assert manifest.task.targets == ("measured log solubility in mols per litre",) and manifest.task.standardise
+    assert (manifest.schema.name, manifest.schema.task.kind, manifest.schema.task.metric) == (
+        "ogbg-molesol",
+        "regression",
+        "rmse",
+    )
+    assert (
+        manifest.schema.task.targets == ("measured log solubility in mols per litre",)
+        and manifest.schema.task.standardise
+    )
     ours = load(tmp_path / "out")
     for split, index in theirs.get_idx_split().items():
         assert len(ours[split]) == len(index)
@@ -82,7 +89,7 @@ def test_tiny(tiny):
         "valid": [1],
         "test": [],
     }
-    assert (source.task.kind, source.task.targets) == ("binary", ("target 0", "target 1"))
+    assert (source.schema.task.kind, source.schema.task.targets) == ("binary", ("target 0", "target 1"))
 
 
 @pytest.mark.parametrize(

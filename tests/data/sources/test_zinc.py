@@ -34,7 +34,7 @@ def test_reads_what_dgl_reads(tmp_path):
         assert count_graphs(file) == count
     preprocess(zinc(tmp_path), tmp_path / "zinc")
     data = grpe_dgl.data.load(tmp_path / "zinc")
-    assert data.manifest.node_vocabulary == (28,) and data.manifest.num_edge_types == 4
+    assert data.schema.node_vocabulary == (28,) and data.schema.num_edge_types == 4
     for split, (graphs, labels) in published.items():
         assert len(data[split]) == len(graphs)
         for i in (0, 1, len(graphs) - 1):

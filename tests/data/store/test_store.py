@@ -47,8 +47,8 @@ def test_nothing_but_flat_arrays_a_manifest_and_the_skipped_rows(regression):
 def test_mean_and_deviation_are_the_training_splits_without_missing_labels(regression):
     data = grpe_dgl.data.load(regression)
     labels = data.train.labels().double().numpy()
-    np.testing.assert_allclose(data.manifest.target_mean, np.nanmean(labels, 0), rtol=1e-12)
-    np.testing.assert_allclose(data.manifest.target_deviation, np.nanstd(labels, 0), rtol=1e-12)
+    np.testing.assert_allclose(data.schema.target_mean, np.nanmean(labels, 0), rtol=1e-12)
+    np.testing.assert_allclose(data.schema.target_deviation, np.nanstd(labels, 0), rtol=1e-12)
 
 
 def test_opening_takes_milliseconds(regression):
@@ -95,7 +95,7 @@ def test_offsets_that_do_not_fit_the_counts(regression):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format_version": 2}, r"has format version 2, written by grpe-dgl .*which reads up to 1: update it"),
+        ({"format_version": 3}, r"has format version 3, written by grpe-dgl .*which reads up to 2: update it"),
         ({"format_version": "1"}, "is corrupt: format_version is '1'"),
         ({"format": "something"}, "is not a dataset"),
         ({"arrays": {}}, "names no array distance, dst"),

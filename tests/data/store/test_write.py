@@ -14,9 +14,13 @@ def test_what_is_not_said_is_found_by_looking(tmp_path):
     graphs = random_graphs(12, 4)
     manifest = grpe_dgl.data.write(tmp_path / "data", graphs, np.arange(12) % 2, {"train": range(12)}, task="binary")
     feat = torch.cat([graph.ndata["feat"] for graph in graphs])
-    assert manifest.node_vocabulary == tuple((feat.amax(0) + 1).tolist())
-    assert manifest.num_edge_types == 1 + max(int(g.edata["feat"].max()) for g in graphs if g.num_edges())
-    assert (manifest.name, manifest.vocabulary, manifest.task.metric) == ("data", "custom", "rocauc")
+    assert manifest.schema.node_vocabulary == tuple((feat.amax(0) + 1).tolist())
+    assert manifest.schema.num_edge_types == 1 + max(int(g.edata["feat"].max()) for g in graphs if g.num_edges())
+    assert (manifest.schema.name, manifest.schema.vocabulary, manifest.schema.task.metric) == (
+        "data",
+        "custom",
+        "rocauc",
+    )
     assert manifest.splits == {"train": 12}
 
 

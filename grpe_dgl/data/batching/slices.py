@@ -1,0 +1,84 @@
+"""Which part of every array belongs to the graphs of a batch, and their nodes' features."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from grpe_dgl.data.store.arrays import GraphArrays
+from grpe_dgl.errors import InputError
+from grpe_dgl.kernels.decorator import compiled
+
+Integers = npt.NDArray[np.int64]
+
+
+class Slices(NamedTuple):
+    """Where the nodes, edges and pairs of B graphs begin in the dataset's arrays, and how many they are; (B,) each."""
+
+    graphs: Integers
+    """The graphs' numbers."""
+    node_start: Integers
+    num_nodes: Integers
+    edge_start: Integers
+    num_edges: Integers
+    pair_start: Integers
+
+    @classmethod
+    def of(cls, arrays: GraphArrays, index: Integers) -> Self:
+        """Return the slices of the graphs numbered `index`, (B,), or raise if there is no such graph."""
+        if index.ndim != 1 or len(index) == 0:
+            raise InputError(f"a batch of shape {index.shape} was asked for; accepted: (graphs,), at least one")
+        if index.min() < 0 or index.max() >= len(arrays):
+            wrong = index[(index < 0) | (index >= len(arrays))][0]
+            raise InputError(f"graph {wrong} was asked for; accepted: 0..{len(arrays) - 1}")
+        node_start, num_nodes = _slices(arrays.node_offsets, index)
+        edge_start, num_edges = _slices(arrays.edge_offsets, index)
+        pair_start, num_pairs = _slices(arrays.pair_offsets, index)
+        if (num_nodes < 1).any() or (num_edges < 0).any() or (num_pairs != num_nodes * num_nodes).any():
+            raise InputError(
+                f"{arrays.path} is corrupt: its offsets do not fit together",
+                hint="verify_dataset",
+                value=str(arrays.path),
+            )
+        return cls(index, node_start, num_nodes, edge_start, num_edges, pair_start)
+
+
+def node_rows(slices: Slices) -> Integers:
+    """Return the rows of the dataset's node arrays that belong to the batch, graph after graph, (real nodes,)."""
+    first = np.cumsum(slices.num_nodes) - slices.num_nodes
+    return np.arange(slices.num_nodes.sum()) + np.repeat(slices.node_start - first, slices.num_nodes)
+
+
+def node_features(
+    arrays: GraphArrays, slices: Slices, *, virtual_node: bool
+) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.bool_]]:
+    """Return the features (N, F), with zeros for virtual nodes, and which nodes are virtual, (N,).
+
+    The virtual node, if there is one, is node 0 of each graph.
+    """
+    extra = int(virtual_node)
+    rows = int(slices.num_nodes.sum()) + extra * len(slices.graphs)
+    dtype = np.int64 if arrays.schema.node_vocabulary is not None else np.float32
+    feat = np.zeros((rows, arrays.node_feat.shape[1]), dtype)
+    virtual = np.zeros(rows, np.bool_)
+    _copy_rows(slices.node_start, slices.num_nodes, extra, arrays.node_feat, feat, virtual)
+    return feat, virtual
+
+
+def _slices(offsets: npt.NDArray[np.generic], index: Integers) -> tuple[Integers, Integers]:
+    start = offsets[index].astype(np.int64)
+    return start, offsets[index + 1].astype(np.int64) - start
+
+
+@compiled()
+def _copy_rows(start, count, extra, rows, out, added):  # type: ignore[no-untyped-def]
+    """Copy each graph's rows after `extra` rows of its own, which are left alone and marked in `added`."""
+    at = 0
+    for graph in range(len(start)):
+        if extra:
+            added[at] = True
+            at += 1
+        for row in range(start[graph], start[graph] + count[graph]):
+            for column in range(rows.shape[1]):
+                out[at, column] = rows[row, column]
+            at += 1

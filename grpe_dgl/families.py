@@ -1,0 +1,105 @@
+"""The registry of model families: a name, its settings and its module, both loaded when they are asked for.
+
+Settings are read with a recipe and must not import torch; the module is loaded when a model is built. A new family is a
+folder ``models/NAME/`` and an entry here.
+"""
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from grpe_dgl.errors import InputError
+from grpe_dgl.messages import nearest
+from grpe_dgl.schema import Schema
+from grpe_dgl.views import View
+
+DEFAULT = "grpe"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings:
+    """The model section of a recipe: what decides a model beside the schema of its data.
+
+    A family's settings are a subclass with typed fields; its ``__post_init__`` refuses values that do not fit, with
+    their full key (``model.layers``).
+    """
+
+    NAME: ClassVar[str]
+    """The family's name, ``model.name`` in a recipe."""
+    PRESETS: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Named groups of values: ``preset: NAME`` in a recipe stands for them, and single keys override them."""
+    READ_BEFORE: ClassVar[tuple[str, ...]] = ("name",)
+    SHORTHANDS: ClassVar[tuple[str, ...]] = ()
+    """``("preset",)`` where there are presets."""
+
+    @property
+    def view(self) -> View:
+        """Which graph the model reads."""
+        raise NotImplementedError
+
+    def title(self) -> str:
+        """Return the model's size in a few words: a preset's name, or ``6 layers of 128``."""
+        for preset, values in self.PRESETS.items():
+            if all(getattr(self, key) == value for key, value in values.items()):
+                return preset
+        return self.describe()
+
+    def describe(self) -> str:
+        """Return the model's size and options in a line."""
+        return self.NAME
+
+    def count_parameters(self, schema: Schema) -> int | None:
+        """Return the number of parameters for data of a schema without building the model; None if not known."""
+        return None
+
+    def for_finetuning(self, target: "ModelSettings") -> Self:
+        """Return these settings, of a trained model, with what a recipe for other data may change (dropout, head)."""
+        return self
+
+    def transfer_warnings(self, old: "ModelSettings") -> list[str]:
+        """Return sentences on what a user should know of weights that come from a model with the settings `old`."""
+        return []
+
+    def require_transfer_from(self, other: "ModelSettings", *, what: str) -> None:
+        """Raise unless weights of a model with the settings `other` fit; `what` names that model in the error."""
+        if other != self:
+            raise InputError(f"the model of {what} has other settings than asked for; accepted: the same")
+
+
+@dataclass(frozen=True)
+class Family:
+    """Where a family's two classes are, as ``module:Class``."""
+
+    settings: str
+    """A subclass of `ModelSettings`."""
+    model: str
+    """A subclass of `grpe_dgl.models.model.GraphModel`."""
+
+
+FAMILIES: dict[str, Family] = {
+    "grpe": Family("grpe_dgl.models.grpe.settings:GRPESettings", "grpe_dgl.models.grpe.model:GRPE"),
+}
+
+
+def find_family(name: object) -> Family:
+    """Return the family called `name`; raises an InputError that lists them."""
+    if not isinstance(name, str) or name not in FAMILIES:
+        raise InputError(f"model.name is {name!r}{nearest(str(name), list(FAMILIES))}; accepted: {', '.join(FAMILIES)}")
+    return FAMILIES[name]
+
+
+def settings_class(name: object) -> type[ModelSettings]:
+    """Return the class of a family's settings, without loading torch."""
+    loaded: type[ModelSettings] = _load(find_family(name).settings)
+    return loaded
+
+
+def model_class(name: object) -> Any:
+    """Return the class of a family's models, a `grpe_dgl.models.model.GraphModel`."""
+    return _load(find_family(name).model)
+
+
+def _load(address: str) -> Any:
+    module, _, attribute = address.partition(":")
+    return getattr(importlib.import_module(module), attribute)
