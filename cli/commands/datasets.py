@@ -1,4 +1,4 @@
-"""``grpe datasets``: what can be made, and what is there."""
+"""``grpe datasets``: the datasets that can be made and those that exist."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from ..support.options import data_option
 @click.command("datasets")
 @data_option
 def datasets_command(data: Path) -> None:
-    """List the datasets that can be made and those that are there."""
+    """List the datasets that can be made and those that exist."""
     from grpe_dgl.data.catalogue import CATALOGUE
     from grpe_dgl.data.store.manifest import FILE, Manifest
     from grpe_dgl.errors import InputError
@@ -18,7 +18,7 @@ def datasets_command(data: Path) -> None:
     click.echo("Can be made with `grpe preprocess NAME`:")
     width = max(map(len, CATALOGUE))
     for name, entry in CATALOGUE.items():
-        generated = " (or --generate)" if entry.can_generate else ""
+        generated = " (or with --generate)" if entry.can_generate else ""
         click.echo(f"  {name:{width}}  {entry.title}{generated}")
 
     folders = sorted(file.parent for file in data.glob(f"*/{FILE}"))

@@ -1,4 +1,4 @@
-"""``grpe export``: a model as files that run without DGL."""
+"""``grpe export``: write a model as files that run without DGL."""
 
 from pathlib import Path
 
@@ -19,18 +19,18 @@ from ..support.options import InputFile
     help="ONNX, or torch.export's .pt2; repeat it for both.",
 )
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="The folder to make.")
-@click.option("--force", is_flag=True, help="Replace an export that is there.")
+@click.option("--force", is_flag=True, help="Replace an existing export.")
 def export_command(checkpoint: Path, formats: tuple[str, ...], out: Path, force: bool) -> None:
     """Write the model in CKPT as ONNX or torch.export files.
 
-    model.json beside them says how to use them. The files are compared with the model on random graphs of several sizes
-    before they appear.
+    model.json beside them describes their inputs and outputs. The files are compared with the model on random graphs of
+    several sizes before they are put in place.
     """
     from grpe_dgl.checkpoint.file import load_checkpoint
     from grpe_dgl.export import export
     from grpe_dgl.export.write import CONTRACT, FORMATS, OPSET
 
-    click.echo(f"{checkpoint}: tracing, writing and comparing; half a minute for a small model", err=True)
+    click.echo(f"{checkpoint}: tracing, writing and comparing; takes half a minute for a small model", err=True)
     differences = export(load_checkpoint(checkpoint), out, formats, force=force)
     for name, difference in differences.items():
         opset = f", opset {OPSET}" if name == "onnx" else ""

@@ -1,4 +1,4 @@
-"""``grpe info``: what a dataset or a checkpoint says of itself, and whether a dataset is whole."""
+"""``grpe info``: describe a dataset or a checkpoint, and verify a dataset's files."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command("info")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--verify", is_flag=True, help="Read everything and compare it with the hashes of the manifest.")
+@click.option("--verify", is_flag=True, help="Compare every array with its hash in the manifest.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def info_command(path: Path, verify: bool, as_json: bool) -> None:
     """Describe PATH: a dataset's folder, or a checkpoint."""
@@ -29,7 +29,7 @@ def info_command(path: Path, verify: bool, as_json: bool) -> None:
     if not path.exists():
         raise InputError(f"{path}: there is no such dataset or checkpoint")
     if (path / "best.ckpt").exists():
-        require_file(path)  # which says what is meant
+        require_file(path)  # raises, with the path of best.ckpt
     from grpe_dgl.data.store.store import Store
 
     store = Store(path)
@@ -42,7 +42,7 @@ def info_command(path: Path, verify: bool, as_json: bool) -> None:
     for key, value in _lines(store).items():
         click.echo(f"{key:13} {value}")
     if verify:
-        click.echo(f"{'verified':13} every array has the hash it was written with")
+        click.echo(f"{'verified':13} every array has the hash in the manifest")
 
 
 def _lines(store: "Store") -> dict[str, str]:

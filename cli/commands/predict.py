@@ -8,10 +8,10 @@ import click
 
 from grpe_dgl.messages import counted
 
+from ..support.bulk_progress import follow
 from ..support.device import choose_device
 from ..support.output_file import OUTPUTS, check_output
-from ..support.predict_inputs import checkpoints_and_inputs, choose_workers, input_options, open_rows
-from ..support.progress import progress
+from ..support.predict_inputs import InputOptions, checkpoints_and_inputs, input_options, open_rows
 
 
 @click.command("predict")
@@ -22,16 +22,7 @@ from ..support.progress import progress
     help="A .csv, .csv.gz or .parquet file.  [default: CSV on standard output]",
 )
 @input_options
-def predict_command(
-    arguments: tuple[str, ...],
-    out: Path | None,
-    force: bool,
-    smiles: str,
-    split: str | None,
-    device: str,
-    max_nodes: int,
-    workers: int | None,
-) -> None:
+def predict_command(arguments: tuple[str, ...], out: Path | None, options: InputOptions) -> None:
     """Predict INPUT with the model in CKPT, or the mean of several.
 
     INPUT is a table of molecules (.csv, .csv.gz, .smi, .smi.gz), a folder that `grpe preprocess` made, or SMILES. Every
@@ -40,31 +31,30 @@ def predict_command(
     """
     checkpoints, inputs = checkpoints_and_inputs(arguments)
     if out is not None:
-        check_output(out, force=force, suffixes=OUTPUTS)
+        check_output(out, force=options.force, suffixes=OUTPUTS)
+    elif options.force:
+        raise click.UsageError("--force goes with --out")
 
     from grpe_dgl.inference.bulk import Prediction, write_predictions
     from grpe_dgl.inference.writers import CSVWriter, Writer, open_table, unused_names
 
-    prediction = Prediction(tuple(checkpoints), str(choose_device(device)))
+    prediction = Prediction(tuple(checkpoints), str(choose_device(options.device)))
     ensemble = prediction.ensemble
-    rows = open_rows(inputs, ensemble.members[0], smiles=smiles, split=split, max_nodes=max_nodes)
-    ours = unused_names([*ensemble.text_columns, *ensemble.number_columns, "error"], rows.columns)
-    texts, numbers = rows.columns + ours[: len(ensemble.text_columns)], ours[len(ensemble.text_columns) : -1]
-    done = unreadable = 0
+    rows = open_rows(inputs, ensemble.members[0], options)
+    added = unused_names([*ensemble.text_columns, *ensemble.number_columns, "error"], rows.columns)
+    num_texts = len(ensemble.text_columns)
+    texts, numbers, error_column = rows.columns + added[:num_texts], added[num_texts:-1], added[-1]
     with contextlib.ExitStack() as stack:
-        more = stack.enter_context(progress("predict", rows.total, f"{rows.noun}s"))
         if out is None:
-            writer: Writer = CSVWriter(sys.stdout, texts, numbers, ours[-1])
+            writer: Writer = CSVWriter(sys.stdout, texts, numbers, error_column)
         else:
-            writer = stack.enter_context(open_table(out, texts, numbers, ours[-1]))
-        processes = choose_workers(workers, rows, prediction.device)
-        for errors in write_predictions(rows, prediction, writer, workers=processes):
-            done += len(errors)
-            unreadable += sum(error is not None for error in errors)
-            more(len(errors))
-        sys.stdout.flush()  # here, where a full disk is told as such
-    skipped = f", {unreadable:,} without a prediction (column {ours[-1]} says why)" if unreadable else ""
+            writer = stack.enter_context(open_table(out, texts, numbers, error_column))
+        workers = options.choose_workers(rows, prediction.device)
+        outcome = follow(write_predictions(rows, prediction, writer, workers=workers), rows, "predict")
+        sys.stdout.flush()  # so that a full disk is an error of this command
+    failed = f", {outcome.failed:,} without a prediction (reasons in the column {error_column})"
+    summary = f"{counted(outcome.done, rows.noun)}{failed if outcome.failed else ''}"
     if out is not None:
-        click.echo(f"{counted(done, rows.noun)}{skipped}: {out}")
-    elif unreadable:
-        click.echo(f"{counted(done, rows.noun)}{skipped}", err=True)
+        click.echo(f"{summary}: {out}")
+    elif outcome.failed:
+        click.echo(summary, err=True)

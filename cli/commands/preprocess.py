@@ -1,8 +1,6 @@
 """``grpe preprocess``: make a dataset. One sub-command per dataset of `grpe_dgl.data.catalogue`."""
 
-import shlex
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,19 +8,19 @@ import click
 
 from grpe_dgl.data.tables.table import is_table
 
+from ..support.make_dataset import csv_command_for, make_dataset
 from ..support.options import data_option
-from ..support.progress import download_progress, progress
+from ..support.progress import progress_so_far
 
 if TYPE_CHECKING:
     from grpe_dgl.data.catalogue import Entry, Request
     from grpe_dgl.data.sources.source import Source
-    from grpe_dgl.data.store.manifest import Manifest
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class Datasets(click.Group):
-    """Sub-commands made of the catalogue, after those that are registered."""
+    """One sub-command for every dataset of the catalogue, then those that are registered."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all sub-commands."""
@@ -49,64 +47,22 @@ class Datasets(click.Group):
 
 @click.group("preprocess", cls=Datasets, subcommand_metavar="DATASET [OPTIONS]...")
 def preprocess_command() -> None:
-    """Make a dataset, once and for all: graphs, distances, splits.
+    """Make a processed dataset: graphs, distances, splits.
 
     `grpe preprocess DATASET --help` lists the options of a dataset.
     """
 
 
-def csv_command_for(file: str) -> str:
-    """Return what to type to make a dataset of a table."""
-    return f"`grpe preprocess csv {shlex.quote(file)} --target COLUMN` makes one of it"
-
-
 def dataset_options(command: Command) -> Command:
-    """Add the options every dataset has: --data, --workers, --strict and --force."""
+    """Add the options that every dataset has: --data, --workers, --strict and --force."""
     for option in (
-        click.option("--force", is_flag=True, help="Replace the dataset if it is there already."),
+        click.option("--force", is_flag=True, help="Replace the dataset if it exists."),
         click.option("--strict", is_flag=True, help="Stop at the first row that cannot be used."),
         click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Worker processes."),
         data_option,
     ):
         command = option(command)
     return command
-
-
-def run(
-    path: Path,
-    settings: Mapping[str, Any],
-    make: Callable[[], "Source"],
-    *,
-    workers: int,
-    strict: bool,
-    force: bool,
-) -> "Manifest | None":
-    """Make the dataset at `path` unless it is there, made with the same settings, and say what happened.
-
-    Returns the manifest of the new dataset; None if there was nothing to do.
-    """
-    from grpe_dgl.data.store.preprocess import existing, preprocess, require_replaceable
-    from grpe_dgl.errors import InputError
-
-    if force:
-        require_replaceable(path)
-    else:
-        try:
-            manifest = existing(path, settings)
-        except InputError as error:
-            raise click.ClickException(f"{error}\n--force makes the dataset again in its place.") from None
-        if manifest is not None:
-            click.echo(f"{path} is there already: {manifest.num_graphs:,} graphs. --force makes it again.")
-            return None
-    begin = time.monotonic()
-    source = make()
-    with progress(source.schema.name, source.num_rows, "rows") as done:
-        manifest = preprocess(source, path, workers=workers, strict=strict, force=True, progress=done)
-    splits = ", ".join(f"{name} {count:,}" for name, count in manifest.splits.items())
-    click.echo(f"{path}: {manifest.num_graphs:,} graphs ({splits}) in {time.monotonic() - begin:.1f} s")
-    if manifest.num_skipped:
-        click.echo(f"{manifest.num_skipped:,} of {manifest.num_rows:,} rows were skipped: {path / 'skipped.csv'}")
-    return manifest
 
 
 def _command(name: str, title: str, can_generate: bool) -> click.Command:
@@ -139,10 +95,10 @@ def _command(name: str, title: str, can_generate: bool) -> click.Command:
             generate=generate,
             graphs=graphs,
             seed=seed or 0,
-            progress=download_progress(),
+            progress=progress_so_far("download", "bytes"),
         )
         entry = CATALOGUE[name]
-        run(
+        make_dataset(
             data / name,
             entry.settings(request),
             lambda: _make(entry, request),
@@ -154,12 +110,12 @@ def _command(name: str, title: str, can_generate: bool) -> click.Command:
     if can_generate:
         command.params += [
             click.Option(
-                ["--generate"], is_flag=True, help="Draw graphs by the published procedure; needs no network."
+                ["--generate"], is_flag=True, help="Generate graphs by the published procedure; needs no network."
             ),
             click.Option(
                 ["--graphs"], type=_Counts(), help="Generated graphs for train,valid,test.  [default: as published]"
             ),
-            click.Option(["--seed"], type=click.IntRange(min=0), help="Of the generated graphs.  [default: 0]"),
+            click.Option(["--seed"], type=click.IntRange(min=0), help="Seed of the generated graphs.  [default: 0]"),
         ]
     return command
 
@@ -172,7 +128,7 @@ def _make(entry: "Entry", request: "Request") -> "Source":
     except InputError as error:
         if not entry.can_generate or request.generate:
             raise
-        raise InputError(f"{error}\n--generate draws graphs by the published procedure, without a network.") from None
+        raise InputError(f"{error}\n--generate makes graphs by the published procedure, without a network.") from None
 
 
 class _Counts(click.ParamType):

@@ -5,8 +5,9 @@ from typing import Any
 
 import click
 
+from ..support.make_dataset import make_dataset
 from ..support.options import InputFile
-from .preprocess import dataset_options, run
+from .preprocess import dataset_options
 
 
 class _Fractions(click.ParamType):
@@ -37,19 +38,19 @@ class _Fractions(click.ParamType):
 @click.option(
     "--task",
     type=click.Choice(["regression", "classification"]),
-    help="What the targets are.  [default: inferred, and said]",
+    help="What the targets are.  [default: inferred and printed]",
 )
 @click.option(
     "--split",
     type=click.Choice(["random", "scaffold", "column", "index"]),
-    help="How rows are divided.  [default: random, or what --split-column or --train-rows ask for]",
+    help="How rows are divided.  [default: random, or what --split-column or --train-rows imply]",
 )
 @click.option("--split-column", help="The column that holds train, valid or test.")
 @click.option("--train-rows", type=InputFile(), help="File of row numbers for train, one a line, counted from 0.")
 @click.option("--valid-rows", type=InputFile(), help="The same for valid.")
 @click.option("--test-rows", type=InputFile(), help="The same for test.")
 @click.option("--fractions", type=_Fractions(), default="0.8,0.1,0.1", show_default=True, help="Train,valid,test.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random split.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random split.")
 @click.option(
     "--max-nodes",
     type=click.IntRange(min=1),
@@ -57,7 +58,7 @@ class _Fractions(click.ParamType):
     show_default=True,
     help="Skip molecules of more atoms.",
 )
-@click.option("--name", help="What the dataset is called.  [default: the file's name]")
+@click.option("--name", help="The dataset's name.  [default: the file's name]")
 @dataset_options
 def csv_command(
     file: Path,
@@ -111,7 +112,7 @@ def csv_command(
         return source
 
     folder = data / request.dataset
-    manifest = run(folder, request.settings(), make, workers=workers, strict=strict, force=force)
+    manifest = make_dataset(folder, request.settings(), make, workers=workers, strict=strict, force=force)
     if manifest is None:
         return
     for note in (*notes, *split_warnings(Store(folder))):

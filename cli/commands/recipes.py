@@ -28,7 +28,7 @@ def recipes_command(context: click.Context) -> None:
 @recipes_command.command()
 @click.argument("name", metavar="RECIPE")
 def show(name: str) -> None:
-    """Print RECIPE, a shipped one or a path, as it is written."""
+    """Print RECIPE, a shipped recipe's name or a path."""
     click.echo(recipe_text(name), nl=False)
 
 
@@ -36,7 +36,10 @@ def show(name: str) -> None:
 @click.argument("name")
 @click.argument("dest", required=False, type=click.Path(path_type=Path))
 def copy(name: str, dest: Path | None) -> None:
-    """Copy the shipped recipe NAME to DEST, a file or a folder (default: NAME.yaml here), to change it."""
+    """Copy the shipped recipe NAME, to change it.
+
+    DEST is a file or a folder; without it, the copy is NAME.yaml in the current folder.
+    """
     text = recipe_text(name)
     target = Path(f"{Path(name).stem}.yaml") if dest is None else dest
     if target.is_dir():

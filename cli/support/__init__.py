@@ -1,1 +1,1 @@
-"""What commands share."""
+"""Parts that several commands share."""

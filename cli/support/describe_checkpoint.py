@@ -1,4 +1,4 @@
-"""What `grpe info` says of a checkpoint."""
+"""The description of a checkpoint that `grpe info` prints."""
 
 import json
 import math
@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from grpe_dgl.messages import counted
 
 if TYPE_CHECKING:
     from grpe_dgl.checkpoint.file import Checkpoint
@@ -36,7 +38,7 @@ def _lines(saved: "Checkpoint", parameters: int) -> dict[str, str]:
     model, training, task = saved.recipe.model, saved.recipe.training, saved.schema.task
     names = ", ".join(task.targets[:5]) + (f", ... ({len(task.targets)} in all)" if len(task.targets) > 5 else "")
     classes = f", {len(task.classes)} classes" if task.kind == "multiclass" else ""
-    length = f"{training.epochs} epochs" if training.epochs is not None else f"{training.updates:,} updates"
+    length = counted(training.updates or 0, "update") if training.epochs is None else counted(training.epochs, "epoch")
     lines = {
         "model": f"{model.NAME}, {model.describe()}",
         "parameters": f"{parameters:,}",
@@ -44,7 +46,7 @@ def _lines(saved: "Checkpoint", parameters: int) -> dict[str, str]:
         "task": f"{task.kind} per {task.level}{classes}: {names}",
         "vocabulary": _vocabulary(saved),
         "recipe": saved.recipe.description or "(no description)",
-        "training": "by the authors; the file does not say how"
+        "training": "by the authors; their file has no settings"
         if "imported_from" in saved.provenance
         else f"{length}, batches of {training.batch_size}, learning rate {training.learning_rate:g}, "
         f"{training.loss} loss, seed {training.seed}",
@@ -52,7 +54,7 @@ def _lines(saved: "Checkpoint", parameters: int) -> dict[str, str]:
     scale = saved.schema.target_scale
     if scale is not None and len(scale[0]) == 1:
         lines["target"] = (
-            f"standardised by mean {scale[0][0]:.6g}, deviation {scale[1][0]:.6g}; predictions are in its own unit"
+            f"standardised by mean {scale[0][0]:.6g}, deviation {scale[1][0]:.6g}; predictions are in the original unit"
         )
     if saved.metrics:
         lines["metrics"] = ", ".join(f"{key} {_number(value)}" for key, value in saved.metrics.items())
@@ -85,15 +87,15 @@ def _provenance(provenance: dict[str, Any]) -> dict[str, str]:
         return {
             "started from": f"{provenance['started_from']}, a model of {provenance['dataset']}",
             "SHA-256": provenance["sha256"],
-            "started anew": ", ".join(provenance["fresh"]),
-            **({"left behind": ", ".join(provenance["left"])} if provenance.get("left") else {}),
+            "new": ", ".join(provenance["fresh"]),
+            **({"not used": ", ".join(provenance["left"])} if provenance.get("left") else {}),
             **({"before that": ", ".join(f"{key} {value}" for key, value in before.items())} if before else {}),
         }
     return {}
 
 
 def _without_nan(value: Any) -> Any:
-    """Return plain values with None for a number that is none, which JSON does not have."""
+    """Return plain values with None for NaN and infinity, which JSON does not have."""
     if isinstance(value, dict):
         return {key: _without_nan(inside) for key, inside in value.items()}
     if isinstance(value, list | tuple):

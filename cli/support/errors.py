@@ -1,6 +1,7 @@
-"""How every command ends: a message and an exit code, and a traceback only for what nobody foresaw."""
+"""How every command ends: a message and an exit code; only an unexpected error shows its traceback."""
 
 import contextlib
+import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -14,9 +15,26 @@ from grpe_dgl.io.atomic_file import NO_ROOM
 
 INTERRUPTED, TERMINATED = 130, 143
 
+_OTHER_SPLIT = "for a CSV: `grpe preprocess csv` with another --split, --fractions or --seed, and --force"
+HINTS = {
+    "fewer_workers": "--workers sets their number",
+    "import_weights": "`grpe import {value} --heads HEADS --dataset DATASET --out CKPT` makes a checkpoint of them",
+    "make_dataset": "make one with `grpe preprocess`",
+    "other_metric": _OTHER_SPLIT + "; or --set training.metric={value}",
+    "other_split": _OTHER_SPLIT,
+    "replace_export": "--force replaces it",
+    "resume_run": "--resume continues it, --out names another folder",
+    "submission": "or --submission DIR, for PCQM4M",
+    "verify_dataset": "`grpe info {value} --verify` lists what is wrong",
+}
+"""What to type, by `InputError.hint`; the library does not know the command line."""
+
 
 class Commands(click.Group):
-    """The root group: 1 for what was given, 2 for usage (click's own), 130 after Ctrl-C, 143 after SIGTERM."""
+    """The root group, with its exit codes.
+
+    1 for input that cannot be used, 2 for wrong usage (click's own), 130 after Ctrl-C, 143 after SIGTERM.
+    """
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -24,7 +42,7 @@ class Commands(click.Group):
             with _termination_raises():
                 return super().invoke(ctx)
         except InputError as error:
-            raise click.ClickException(str(error)) from None
+            raise click.ClickException(with_hint(error)) from None
         except OSError as error:
             if error.errno in NO_ROOM:
                 raise click.ClickException(f"{error.filename or 'writing failed'}: {error.strerror}") from None
@@ -39,8 +57,15 @@ class Commands(click.Group):
             sys.exit(TERMINATED)
 
 
+def with_hint(error: InputError) -> str:
+    """Return an error's message, followed by what to type if there is something."""
+    if error.hint is None:
+        return str(error)
+    return f"{error}; {HINTS[error.hint].format(value=shlex.quote(error.value))}"
+
+
 class _Terminated(BaseException):
-    """SIGTERM came; raised, so that whatever is under way cleans up."""
+    """SIGTERM arrived; raised so that the running command cleans up."""
 
 
 @contextlib.contextmanager
@@ -50,7 +75,7 @@ def _termination_raises() -> Iterator[None]:
 
     try:
         before = signal.signal(signal.SIGTERM, terminate)
-    except ValueError:  # not the main thread, which alone may do this
+    except ValueError:  # only the main thread may set signal handlers
         yield
         return
     try:

@@ -1,15 +1,20 @@
-"""Options that several commands have."""
+"""Options that several commands have, and how a group of options becomes one object."""
 
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from grpe_dgl.errors import InputError
 
+Command = TypeVar("Command", bound=Callable[..., Any])
+
 
 class InputFile(click.Path):
-    """A file that must be there: a mistyped name is told at once, before any library is loaded."""
+    """A file that must exist; a mistyped name is an error before any library is loaded."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
@@ -27,8 +32,8 @@ def require_file(path: Path) -> None:
         raise InputError(f"{path} cannot be read: No such file or directory")
     if path.is_dir():
         best = path / "best.ckpt"
-        hint = f"; did you mean {best}?" if best.exists() else ""
-        raise InputError(f"{path} is a folder; accepted: a file{hint}")
+        nearest = f"; did you mean {best}?" if best.exists() else ""
+        raise InputError(f"{path} is a folder; accepted: a file{nearest}")
 
 
 data_option = click.option(
@@ -38,3 +43,36 @@ data_option = click.option(
     show_default=True,
     help="Folder of the processed datasets.",
 )
+raw_dir_option = click.option(
+    "--raw-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the raw files, if the dataset is not processed yet.  [default: DATA/raw]",
+)
+device_option = click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1, ...")
+
+
+def options_as(kind: type, options: Sequence[Callable[[Any], Any]]) -> Callable[[Command], Command]:
+    """Return a decorator that adds `options` to a command, which receives their values as one object.
+
+    Parameters
+    ----------
+    kind
+        A dataclass with one field for each option, of the option's parameter name. The command gets an instance of it
+        as its argument ``options``.
+    options
+        What `click.option` returned, in the order of the help page.
+    """
+    names = [field.name for field in dataclasses.fields(kind)]
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def gathered(**values: Any) -> Any:
+            chosen = kind(**{name: values.pop(name) for name in names})
+            return command(**values, options=chosen)
+
+        decorated: Any = gathered
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate

@@ -1,4 +1,4 @@
-"""Where a command writes: refuse to overwrite, and say early what cannot be written."""
+"""Checks of ``--out`` before a command starts its work."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ OUTPUTS = (".csv", ".csv.gz", ".parquet")
 
 
 def check_output(path: Path, *, force: bool, suffixes: tuple[str, ...] = ()) -> None:
-    """Raise unless a file can appear at `path`, before any work is done for it."""
+    """Raise unless a file can be written to `path`; an existing one only with `force`."""
     from grpe_dgl.errors import InputError
 
     if suffixes and not path.name.lower().endswith(suffixes):

@@ -1,59 +1,70 @@
-"""What `grpe predict` and `grpe fingerprint` are given: checkpoints, then molecules or graphs."""
+"""The arguments of `grpe predict` and `grpe fingerprint`: checkpoints, then molecules or graphs."""
 
 import os
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from grpe_dgl.data.tables.table import SUFFIXES, is_table
+from grpe_dgl.messages import counted
 
-from .options import require_file
+from .options import device_option, options_as, require_file
 
 if TYPE_CHECKING:
     from grpe_dgl.inference import Predictor
     from grpe_dgl.inference.inputs import Rows
 
-OTHER_FILES = (".tsv", ".txt", ".xlsx", ".sdf", ".mol", ".json", ".parquet", ".npy", ".zip")  # which no SMILES ends in
-ROWS_PER_WORKER = 5_000  # fewer are done before another process has started
-Command = TypeVar("Command", bound=Callable[..., Any])
+OTHER_FILES = (".tsv", ".txt", ".xlsx", ".sdf", ".mol", ".json", ".parquet", ".npy", ".zip")  # no SMILES ends in these
+ROWS_PER_WORKER = 5_000  # with fewer, the work is done before another process has started
+SMILES, MAX_NODES = "smiles", 512  # defaults
 
 
-def input_options(command: Command) -> Command:
-    """Add the options that say how inputs are read."""
-    for option in (
+@dataclass(frozen=True, kw_only=True)
+class InputOptions:
+    """How inputs are read and by how many processes; None where an option was not given."""
+
+    force: bool
+    smiles: str | None
+    split: str | None
+    device: str
+    max_nodes: int | None
+    workers: int | None
+
+    def choose_workers(self, rows: "Rows", device: str) -> int:
+        """Return the number of processes: ``--workers``, or as many as make it faster."""
+        from grpe_dgl.io.workers import cores
+
+        if self.workers is not None:
+            return self.workers
+        return 1 if device.startswith("cuda") else max(1, min(cores(), rows.total // ROWS_PER_WORKER))
+
+
+input_options = options_as(
+    InputOptions,
+    (
+        click.option("--force", is_flag=True, help="Overwrite --out."),
+        click.option("--smiles", help=f"The table's column of molecules.  [default: {SMILES}]"),
+        click.option("--split", help="Of a processed dataset: only this split.  [default: every graph]"),
+        device_option,
+        click.option("--max-nodes", type=click.IntRange(min=1),
+                     help=f"Molecules of more atoms get an error instead.  [default: {MAX_NODES}]"),
         click.option("--workers", type=click.IntRange(min=1), help="Processes, each with the model.  "
                      f"[default: one for every {ROWS_PER_WORKER:,} rows, up to one per core; one with CUDA]"),
-        click.option("--max-nodes", type=click.IntRange(min=1), default=512, show_default=True,
-                     help="Molecules of more atoms get an error instead."),
-        click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1, ..."),
-        click.option("--split", help="Of a processed dataset: only this split.  [default: every graph]"),
-        click.option("--smiles", default="smiles", show_default=True, help="The table's column of molecules."),
-        click.option("--force", is_flag=True, help="Overwrite --out."),
-    ):  # fmt: skip
-        command = option(command)
-    return command
-
-
-def choose_workers(workers: int | None, rows: "Rows", device: str) -> int:
-    """Return how many processes to use: as many as asked for, else as many as help."""
-    from grpe_dgl.io.workers import cores
-
-    if workers is not None:
-        return workers
-    return 1 if device.startswith("cuda") else max(1, min(cores(), rows.total // ROWS_PER_WORKER))
+    ),
+)  # fmt: skip
 
 
 def checkpoints_and_inputs(arguments: tuple[str, ...]) -> tuple[list[Path], list[str]]:
-    """Divide the arguments: the first is a checkpoint, and so is every one after it that looks like one."""
+    """Divide the arguments: the first one and all that look like checkpoints after it, then the input."""
     count = 1
     while count < len(arguments) and _is_checkpoint(arguments[count]):
         count += 1
     if is_table(arguments[0]) and any(map(_is_checkpoint, arguments[1:])):
-        raise click.UsageError(f"{' '.join(arguments)}: the checkpoint comes first, then what to work on")
+        raise click.UsageError(f"{' '.join(arguments)}: the checkpoint comes first, then the input")
     if count == len(arguments):
-        raise click.UsageError("nothing to work on; give a table, a processed dataset, or SMILES after the checkpoint")
+        raise click.UsageError("no input; give a table, a processed dataset, or SMILES after the checkpoint")
     checkpoints = [Path(name) for name in arguments[:count]]
     for path in checkpoints:
         require_file(path)
@@ -63,12 +74,11 @@ def checkpoints_and_inputs(arguments: tuple[str, ...]) -> tuple[list[Path], list
     return checkpoints, inputs
 
 
-def open_rows(inputs: list[str], predictor: "Predictor", *, smiles: str, split: str | None, max_nodes: int) -> "Rows":
-    """Return the rows of one table, one processed dataset, or SMILES that were typed."""
-    from grpe_dgl.data import load
+def open_rows(inputs: list[str], predictor: "Predictor", options: InputOptions) -> "Rows":
+    """Return the rows of one table, one processed dataset, or SMILES given as arguments."""
     from grpe_dgl.data.tables.table import Table
     from grpe_dgl.errors import InputError
-    from grpe_dgl.inference.inputs import dataset_rows, smiles_rows, table_rows
+    from grpe_dgl.inference.inputs import smiles_rows, table_rows
 
     files = [name for name in inputs if _names_a_file(name)]
     if files and len(inputs) > 1:
@@ -77,34 +87,51 @@ def open_rows(inputs: list[str], predictor: "Predictor", *, smiles: str, split: 
         )
     path = Path(inputs[0])
     if files and path.is_dir():
-        data = load(path)
-        predictor.schema.require_same_input(data.schema, what=str(path), model=predictor.source)
-        if data.manifest.num_skipped:
-            skipped = f"{data.manifest.num_skipped:,} rows of its source have no graph"
-            click.echo(f"{path}: {skipped}; {path / 'skipped.csv'} says why", err=True)
-        return dataset_rows(data, split)
-    if split is not None:
-        raise click.UsageError("--split goes with a processed dataset")
-    predictor.require_molecules()
+        _refuse("a table", "--smiles", options.smiles)
+        _refuse("molecules", "--max-nodes", options.max_nodes)
+        return _open_dataset(path, predictor, options.split)
+    _refuse("a processed dataset", "--split", options.split)
+    max_nodes = options.max_nodes or MAX_NODES
     if not files:
+        _refuse("a table", "--smiles", options.smiles)
+        predictor.require_molecules()
         return smiles_rows(inputs, max_nodes=max_nodes)
+    predictor.require_molecules()
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder, and it is not a SMILES")
     if not is_table(path.name):
         raise InputError(
             f"{path}: accepted: a table ({', '.join(SUFFIXES)}), a folder that `grpe preprocess` made, or SMILES"
         )
-    return table_rows(Table(path), smiles, max_nodes=max_nodes)
+    return table_rows(Table(path), options.smiles or SMILES, max_nodes=max_nodes)
+
+
+def _open_dataset(path: Path, predictor: "Predictor", split: str | None) -> "Rows":
+    from grpe_dgl.data import load
+    from grpe_dgl.inference.inputs import dataset_rows
+
+    data = load(path)
+    predictor.schema.require_same_input(data.schema, what=str(path), model=predictor.source)
+    if data.manifest.num_skipped:
+        skipped = f"{counted(data.manifest.num_skipped, 'row')} of its source became no graph"
+        click.echo(f"{path}: {skipped}; {path / 'skipped.csv'} lists the reasons", err=True)
+    return dataset_rows(data, split)
+
+
+def _refuse(accepted: str, option: str, value: object) -> None:
+    """Raise if an option was given that has no effect on this input."""
+    if value is not None:
+        raise click.UsageError(f"{option} goes with {accepted}")
 
 
 def _names_a_file(name: str) -> bool:
-    """Tell a file or folder from a SMILES, which may have slashes and dots too."""
+    """Whether an argument is a path and not a SMILES, which may have slashes and dots too."""
     if not name or os.path.isfile(name) or name.lower().endswith((*SUFFIXES, *OTHER_FILES)):
         return bool(name)
-    if os.path.isdir(name):  # a folder called CC is not what is meant by CC
+    if os.path.isdir(name):  # CC is ethane even if a folder has that name
         return os.path.exists(os.path.join(name, "manifest.json")) or not _is_smiles(name)
     parent = os.path.dirname(name)
-    return bool(parent) and os.path.isdir(parent) and not _is_smiles(name)  # a path with a mistake in it
+    return bool(parent) and os.path.isdir(parent) and not _is_smiles(name)  # a mistyped path
 
 
 def _is_smiles(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""How long work takes to go: a bar with rate and time left on a terminal, a plain line now and then elsewhere."""
+"""Progress of long work: a bar with rate and time left on a terminal, a line every ten seconds elsewhere."""
 
 import contextlib
 import sys
@@ -12,7 +12,7 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 @contextlib.contextmanager
 def progress(title: str, total: int | None, unit: str) -> Iterator[Callable[[int], None]]:
-    """Show progress on standard error; call what this yields with how many more units are done.
+    """Show progress on standard error; yields a callback that takes how many more units are done.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ def progress(title: str, total: int | None, unit: str) -> Iterator[Callable[[int
     total
         How many units there are; None if unknown.
     unit
-        What they are called.
+        Their name, in the plural.
     """
     if not sys.stderr.isatty():
         yield _plain(title, total, unit)
@@ -33,16 +33,16 @@ def progress(title: str, total: int | None, unit: str) -> Iterator[Callable[[int
 
 
 def _plain(title: str, total: int | None, unit: str) -> Callable[[int], None]:
-    begin = said = time.monotonic()
+    begin = shown_at = time.monotonic()
     done = 0
 
     def more(count: int) -> None:
-        nonlocal said, done
+        nonlocal shown_at, done
         done += count
         now = time.monotonic()
-        if now - said < _SECONDS_BETWEEN_LINES:
+        if now - shown_at < _SECONDS_BETWEEN_LINES:
             return
-        said = now
+        shown_at = now
         rate = done / (now - begin)
         of = f" of {total:,}" if total is not None else ""
         left = f", {(total - done) / rate:,.0f} s left" if total is not None and rate > 0 else ""
@@ -51,19 +51,22 @@ def _plain(title: str, total: int | None, unit: str) -> Callable[[int], None]:
     return more
 
 
-def download_progress() -> Callable[[int, int | None], None]:
-    """Return what `grpe_dgl.io.download.fetch` calls as bytes come in; it shows nothing before the first of them."""
+def progress_so_far(title: str, unit: str) -> Callable[[int, int | None], None]:
+    """Return a callback that takes how many units are done and how many there are; shows nothing before its first call.
+
+    `grpe_dgl.io.download.fetch` and `grpe_dgl.workflows.evaluate.evaluate` call one.
+    """
     stack = contextlib.ExitStack()
     more: Callable[[int], None] | None = None
     seen = 0
 
-    def show(have: int, total: int | None) -> None:
+    def show(done: int, total: int | None) -> None:
         nonlocal more, seen
         if more is None:
-            more = stack.enter_context(progress("download", total, "bytes"))
-        more(have - seen)
-        seen = have
-        if have == total:
+            more = stack.enter_context(progress(title, total, unit))
+        more(done - seen)
+        seen = done
+        if done == total:
             stack.close()
 
     return show

@@ -1,4 +1,4 @@
-"""Find the processed dataset a command works on, making it first where that needs no network."""
+"""Find the processed dataset of a command; make it first if its raw files are on the disk."""
 
 from pathlib import Path
 
@@ -6,13 +6,13 @@ import click
 
 from grpe_dgl.data.tables.table import is_table
 
-from ..commands.preprocess import csv_command_for, run
+from .make_dataset import csv_command_for, make_dataset
 
 
 def resolve_dataset(name: str, data: Path, raw_dir: Path | None) -> Path:
-    """Return the folder of the dataset `name`, a name inside `data` or a path; make it if only its raw files are there.
+    """Return the folder of the dataset `name`, a name inside `data` or a path; make it if only its raw files exist.
 
-    Nothing is downloaded: without raw files, the error says what to type.
+    Nothing is downloaded: without raw files, the error shows the command that downloads them.
     """
     from grpe_dgl.data.catalogue import CATALOGUE, Request, find
     from grpe_dgl.errors import InputError
@@ -31,7 +31,7 @@ def resolve_dataset(name: str, data: Path, raw_dir: Path | None) -> Path:
         there = sorted(file.parent.name for file in data.glob("*/manifest.json"))
         close = nearest(name, [*there, *CATALOGUE])
         raise InputError(
-            f"there is no dataset {name!r}{close}: {data / name} is not there; {data} holds "
+            f"there is no dataset {name!r}{close}: {data / name} does not exist; {data} holds "
             f"{', '.join(there) or 'none'}, and `grpe preprocess` makes {', '.join(CATALOGUE)} and datasets of your "
             "own CSV"
         ) from None
@@ -42,12 +42,13 @@ def resolve_dataset(name: str, data: Path, raw_dir: Path | None) -> Path:
     try:
         with no_downloads():
             source = entry.make(request)
-            click.echo(f"{folder} is not there, its raw files are in {request.raw_dir}: preprocessing them first")
-            run(folder, entry.settings(request), lambda: source, workers=1, strict=False, force=False)
     except InputError as error:
-        generate = f", or draws the same kind of graphs without a network with `grpe preprocess {name} --generate`"
+        generate = f"; `grpe preprocess {name} --generate` makes graphs of the same kind without a network"
         raise InputError(
-            f"{folder} is not there, and neither are its raw files in {request.raw_dir} ({error}).\n"
+            f"{folder} does not exist, and neither do its raw files in {request.raw_dir} ({error}).\n"
             f"`grpe preprocess {name} --data {data}` downloads and makes it{generate if entry.can_generate else ''}"
         ) from None
+    click.echo(f"{folder} does not exist, but its raw files are in {request.raw_dir}: preprocessing them first")
+    with no_downloads():
+        make_dataset(folder, entry.settings(request), lambda: source, workers=1, strict=False, force=False)
     return folder

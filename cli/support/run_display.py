@@ -1,4 +1,4 @@
-"""A run on the screen: what is trained, how it goes and how it ended."""
+"""The screen output of a run: what is trained, its progress and its results."""
 
 import contextlib
 import math
@@ -23,40 +23,41 @@ SECONDS_BETWEEN_LINES = 30.0  # where there is no terminal for a bar
 
 
 def data_line(data: "Dataset") -> str:
-    """Say which dataset is trained on and how it is divided."""
+    """Return a line with the dataset's name and the sizes of its splits."""
     splits = ", ".join(f"{name} {len(split):,}" for name, split in data.splits.items())
     return f"data: {data.schema.name}, {splits} graphs"
 
 
 def model_line(settings: "ModelSettings", data: "Dataset") -> str:
-    """Say how large a model is."""
+    """Return a line with the family and the sizes of a model."""
     import torch
 
     from grpe_dgl.checkpoint.build import build_model
 
-    with torch.device("meta"):  # shapes alone, however large it is
+    with torch.device("meta"):  # only shapes: a large model takes no memory
         built = build_model(settings, data.schema)
     parameters = sum(parameter.numel() for parameter in built.parameters())
     return f"model: {settings.NAME}, {settings.describe()}, {parameters:,} parameters"
 
 
 def result_lines(results: dict[str, Any]) -> str:
-    """Say how a run ended and what its best model is worth."""
+    """Return how long a run took and the metric of its best model on every split."""
     from grpe_dgl.objectives import METRICS
 
     metric = METRICS[results["metric"]]
     splits = ", ".join(f"{split} {metric.text(value)}" for split, value in results["splits"].items())
+    epochs, best = results["epochs"], results["best_epoch"]
     early = ""
-    if results.get("stopped_early"):
-        early = f"stopped early: no better epoch for {results['epochs'] - results['best_epoch']}\n"
+    if results.get("stopped_early"):  # without a best epoch, the metric was undefined in every one
+        early = f"stopped early: no better epoch for {epochs - (best or 0)}\n"
     return (
-        f"{early}done after {counted(results['epochs'], 'epoch')}, {results['seconds']:,.0f} s; best epoch "
-        f"{results['best_epoch'] or 'unknown'}: {metric.name} {splits}"
+        f"{early}done after {counted(epochs, 'epoch')}, {results['seconds']:,.0f} s; best epoch "
+        f"{best or 'unknown'}: {metric.name} {splits}"
     )
 
 
 def curve(folder: Path, metric: str) -> str:
-    """Return the validation metric by epoch as a row of bars, low to high, and where the picture is."""
+    """Return the validation metric by epoch as a row of bars, and the path of the plot."""
     import csv
 
     from grpe_dgl.objectives import METRICS
@@ -65,27 +66,24 @@ def curve(folder: Path, metric: str) -> str:
         cells = [row[f"valid_{metric}"] for row in csv.DictReader(file)]
     values = [float(cell) for cell in cells if cell and math.isfinite(float(cell))]
     if not values:
-        return f"valid {metric}: not to be measured in any epoch  (the loss is drawn in {folder / 'curves.png'})"
+        return f"valid {metric}: undefined in every epoch  (the loss is plotted in {folder / 'curves.png'})"
     count = min(len(values), 60)
     shown = [values[i * len(values) // count] for i in range(count)]
-    # The first epochs are far off: what is beyond the middle nine tenths stands at the edge.
+    # The first epochs are far off: values outside the middle nine tenths are clipped to them.
     ordered = sorted(shown)
     low, high = ordered[len(ordered) // 20], ordered[-1 - len(ordered) // 20]
     heights = [(min(max(value, low), high) - low) / (high - low or 1) for value in shown]
     bars = "".join(BARS[round(height * (len(BARS) - 1))] for height in heights)
     text = METRICS[metric].text
-    return f"valid {metric} {text(values[0])} {bars} {text(values[-1])}  (drawn in {folder / 'curves.png'})"
+    return f"valid {metric} {text(values[0])} {bars} {text(values[-1])}  (plotted in {folder / 'curves.png'})"
 
 
 @contextlib.contextmanager
-def show_run(recipe: "Recipe", folder: Path, speaks: bool, resume: bool, tensorboard: bool) -> "Iterator[Callbacks]":
-    """Show a run: a bar or now and then a line, a line per epoch, TensorBoard's files if asked for."""
+def show_run(recipe: "Recipe", folder: Path, *, resume: bool, tensorboard: bool) -> "Iterator[Callbacks]":
+    """Show a run: a bar or a line every 30 seconds, a line per epoch and, with `tensorboard`, TensorBoard's files."""
     from grpe_dgl.objectives import METRICS
     from grpe_dgl.training.run import Callbacks
 
-    if not speaks:
-        yield Callbacks()
-        return
     assert recipe.training.metric is not None
     metric = METRICS[recipe.training.metric]
     with contextlib.ExitStack() as stack:
@@ -101,9 +99,9 @@ def show_run(recipe: "Recipe", folder: Path, speaks: bool, resume: bool, tensorb
         def start(epochs: int, update: int, updates: int) -> None:
             if update:
                 done = counted(epochs, "epoch")
-                click.echo(f"going on after update {update:,} of {updates:,}, {done} done")
+                click.echo(f"resuming after update {update:,} of {updates:,}, {done} done")
             elif resume:
-                click.echo(f"nothing is saved in {folder} yet to go on from: starting anew")
+                click.echo(f"no checkpoint in {folder} to resume from: starting from scratch")
 
         def step(update: int, updates: int, loss: float, rate: float) -> None:
             if bar is None:
@@ -120,7 +118,7 @@ def show_run(recipe: "Recipe", folder: Path, speaks: bool, resume: bool, tensorb
             measured = "" if value is None else f"  valid {metric.name} {metric.text(value)}{' *' if is_best else ''}"
             line = f"epoch {row['epoch']:>3}  loss {row['train_loss']:.4f}{measured}  {time.monotonic() - begin:.1f} s"
             begin = time.monotonic()
-            plain = _plain_steps()  # a short epoch's own line is enough
+            plain = _plain_steps()  # no lines between those of short epochs
             if bar is None:
                 click.echo(line)
             else:
@@ -134,21 +132,21 @@ def show_run(recipe: "Recipe", folder: Path, speaks: bool, resume: bool, tensorb
 
 
 def _plain_steps() -> Callable[[int, int, float], None]:
-    """Return what shows updates where there is no terminal: a line now and then, for epochs that take long."""
-    said_at, said_update = time.monotonic(), None
+    """Return a callback that shows updates where there is no terminal: a line every 30 seconds of a long epoch."""
+    shown_at, shown_update = time.monotonic(), None
 
     def step(update: int, updates: int, loss: float) -> None:
-        nonlocal said_at, said_update
+        nonlocal shown_at, shown_update
         now = time.monotonic()
-        if said_update is None:
-            said_at, said_update = now, update
+        if shown_update is None:
+            shown_at, shown_update = now, update
             return
-        if now - said_at < SECONDS_BETWEEN_LINES:
+        if now - shown_at < SECONDS_BETWEEN_LINES:
             return
-        rate = (update - said_update) / (now - said_at)
+        rate = (update - shown_update) / (now - shown_at)
         left = f", {(updates - update) / rate:,.0f} s left" if rate else ""
         click.echo(f"update {update:,} of {updates:,}, loss {loss:.4f}, {rate:,.1f}/s{left}", err=True)
-        said_at, said_update = now, update
+        shown_at, shown_update = now, update
 
     return step
 

@@ -81,10 +81,13 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         found = "a file that is cut short or damaged" if _is_zip(path) else "another kind of file"
         raise InputError(f"{path} is not a checkpoint: found {found}; {accepted}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        found = "a torch file without our header"
-        if isinstance(content, dict) and any("linear_q" in str(key) for key in content):
-            found = "the authors' weights; `grpe import` makes a checkpoint of them"
-        raise InputError(f"{path} is not a checkpoint: found {found}; {accepted}")
+        is_official = isinstance(content, dict) and any("linear_q" in str(key) for key in content)
+        found = "the authors' weights" if is_official else "a torch file without our header"
+        raise InputError(
+            f"{path} is not a checkpoint: found {found}; {accepted}",
+            hint="import_weights" if is_official else None,
+            value=str(path),
+        )
     if not isinstance(content.get("format_version"), int):
         raise InputError(f"{path} is damaged: it does not say its format's version; {accepted}")
     if content["format_version"] > FORMAT_VERSION:

@@ -12,7 +12,7 @@ def split_warnings(store: Store) -> list[str]:
     for name in dict.fromkeys((*NAMES, *store.splits)):
         index = store.splits.get(name)
         if index is None or not len(index):
-            needed = "; `grpe train` needs one" if name in ("train", "valid") else ""
+            needed = "; training needs some" if name in ("train", "valid") else ""
             notes.append(f"the split {name} has no graphs{needed}")
         elif store.schema.task.kind == "binary" and store.schema.task.level == "graph":
             label = store.label[index.astype(np.int64)]

@@ -145,7 +145,7 @@ def _require_free(folder: Path, force: bool) -> None:
     if strange:
         raise InputError(f"{folder} holds {strange[0]!r}, which no export made; accepted: a new or an empty folder")
     if there and not force:
-        raise InputError(f"{folder} exists already; --force replaces it")
+        raise InputError(f"{folder} exists already, and force is not set", hint="replace_export")
 
 
 @contextmanager

@@ -134,7 +134,7 @@ class Predictor:
         if self.schema.vocabulary != "ogb":
             raise InputError(
                 f"{self.source} reads graphs of the vocabulary {self.schema.vocabulary!r}, which are not made of "
-                "SMILES; accepted: a folder that `grpe preprocess` made, or a model of the vocabulary 'ogb'"
+                "SMILES; accepted: a processed dataset of that vocabulary, or a model of the vocabulary 'ogb'"
             )
 
     def require_layers(self, layers: int) -> None:

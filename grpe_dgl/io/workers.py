@@ -94,7 +94,8 @@ def _dispatch(jobs: Iterator[Callable[[], Any]], connections: list[Connection]) 
                 result, error = ready.recv()
             except (EOFError, ConnectionResetError):
                 raise InputError(
-                    "a worker process died, as it does when the system runs out of memory; try fewer --workers"
+                    "a worker process died, as it does when the system runs out of memory; try fewer of them",
+                    hint="fewer_workers",
                 ) from None
             if error is not None:
                 raise error

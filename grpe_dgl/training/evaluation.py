@@ -18,22 +18,6 @@ from grpe_dgl.training.distributed import SINGLE, Processes
 from grpe_dgl.training.metrics import METRIC_FUNCTIONS, is_defined
 
 
-class ValidationSplitError(InputError):
-    """The split ``valid`` cannot select the best epoch.
-
-    Parameters
-    ----------
-    message
-        What is wrong, and what to change.
-    metrics
-        The metrics that could select the best epoch instead.
-    """
-
-    def __init__(self, message: str, metrics: Sequence[str] = ()) -> None:
-        super().__init__(message)
-        self.metrics = tuple(metrics)
-
-
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
     """Return the context for a forward pass in the given precision, float32 or bf16."""
     if precision == "bf16":
@@ -121,15 +105,18 @@ def require_validation(data: Dataset, metric: str) -> None:
     path = data.store.path
     again = "make the dataset again with another split"
     if "valid" not in data.splits or not len(data.valid):
-        raise ValidationSplitError(f"{path} has no graphs in the split valid, which selects the best epoch; {again}")
+        raise InputError(
+            f"{path} has no graphs in the split valid, which selects the best epoch; {again}", hint="other_split"
+        )
     if not is_defined(metric, data.valid.labels()):
         others = [other for other in METRICS_OF_KIND[data.task.kind] if is_defined(other, data.valid.labels())]
         size = counted(len(data.valid), "graph")
         instead = f", or choose another training.metric: {', '.join(others)}" if others else ""
-        raise ValidationSplitError(
+        raise InputError(
             f"{metric} cannot select the best epoch: in the split valid of {path} ({size}) no target has "
             f"{METRICS[metric].requires}; {again}{instead}",
-            others,
+            hint="other_metric" if others else "other_split",
+            value=others[-1] if others else "",
         )
 
 

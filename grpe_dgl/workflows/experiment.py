@@ -1,128 +1,127 @@
-"""Several runs of one recipe: seeds, variants, and the table that compares them with the paper."""
+"""Train every run of a recipe, its seeds and variants, and compare them with the paper."""
 
-import dataclasses
-import json
-import math
-import statistics
+import contextlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grpe_dgl.data import load
+from grpe_dgl.data.dataset import Dataset
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import write_text
-from grpe_dgl.objectives import METRICS
-from grpe_dgl.recipe import Recipe
+from grpe_dgl.models.model import GraphModel
+from grpe_dgl.recipe import Recipe, load_recipe
 from grpe_dgl.recipe.comparison import require_same_recipe
+from grpe_dgl.training.distributed import SINGLE, Processes
+from grpe_dgl.training.evaluation import require_validation
+from grpe_dgl.training.run import NO_CALLBACKS, Callbacks, run
+from grpe_dgl.training.stop_request import StopRequest
+from grpe_dgl.workflows.plan import FinishedRun, PlannedRun, plan
+from grpe_dgl.workflows.summary import summarise, write_summary
 
 
 @dataclass(frozen=True)
-class Planned:
-    """One run of an experiment."""
+class ExperimentCallbacks:
+    """Callbacks that report the progress of an experiment; each may be left out."""
 
-    variant: str | None
-    recipe: Recipe
-    folder: Path
-
-    @property
-    def title(self) -> str:
-        """What to call it on the screen."""
-        seed = f"seed {self.recipe.training.seed}"
-        return seed if self.variant is None else f"{self.variant}, {seed}"
-
-
-def plan(recipe: Recipe, out: Path) -> list[Planned]:
-    """Return the runs of a recipe: one in `out` itself, or each in ``[VARIANT/]seed-S/``."""
-    planned = []
-    for variant in recipe.variants or [None]:
-        chosen = recipe if variant is None else recipe.variant(variant)
-        for seed in range(chosen.training.seed, chosen.training.seed + chosen.training.runs):
-            one = dataclasses.replace(chosen, training=dataclasses.replace(chosen.training, seed=seed, runs=1))
-            folder = out if variant is None else out / variant
-            if recipe.variants or chosen.training.runs > 1:
-                folder = folder / f"seed-{seed}"
-            planned.append(Planned(variant, one, folder))
-    return planned
+    start: Callable[[Dataset], object] = lambda data: None
+    """Before the first run, when everything is checked and the folder is there: the dataset."""
+    run: Callable[[PlannedRun, Dataset], AbstractContextManager[Callbacks]] = lambda planned, data: (
+        contextlib.nullcontext(NO_CALLBACKS)
+    )
+    """Before every run: a context that is entered for the run and gives the callbacks of its updates and epochs."""
+    finish: Callable[[FinishedRun], object] = lambda finished: None
+    """After every run: the run with its results."""
 
 
-def prepare_folder(recipe: Recipe, out: Path, *, resume: bool) -> None:
+def run_experiment(
+    recipe: Recipe,
+    dataset_folder: Path,
+    out: Path,
+    *,
+    resume: bool = False,
+    processes: Processes = SINGLE,
+    stop: StopRequest | None = None,
+    start: Callable[[GraphModel], dict[str, Any]] | None = None,
+    callbacks: ExperimentCallbacks | None = None,
+) -> list[FinishedRun]:
+    """Train every run of a recipe, one after the other, and write the table that compares them.
+
+    The folder gets ``recipe.yaml``, what `grpe_dgl.training.run.run` writes for every run, ``summary.json`` and
+    ``table.md``.
+
+    Parameters
+    ----------
+    recipe
+        With any number of variants and seeds.
+    dataset_folder
+        The processed dataset.
+    out
+        The experiment's folder: new, empty or, with `resume`, one that was begun with the same recipe.
+    resume
+        Whether to continue the runs that `out` holds; finished ones are read, not trained again.
+    processes
+        The processes that train together; the first one writes.
+    stop
+        Checked after every update. When it asks to stop, the run is saved and `grpe_dgl.training.stop_request.Stopped`
+        is raised.
+    start
+        Puts other weights than random ones into each new model, and returns where they come from.
+    callbacks
+        Report progress.
+
+    Returns
+    -------
+    list[FinishedRun]
+        The runs in the order of `grpe_dgl.workflows.plan.plan`, with their results.
+    """
+    callbacks = callbacks or ExperimentCallbacks()
+    data = load(dataset_folder)
+    recipe = recipe.fit_to_task(data.task)
+    planned_runs = plan(recipe, out)
+    for metric in {planned.recipe.fit_to_task(data.task).training.metric for planned in planned_runs}:
+        assert metric is not None
+        require_validation(data, metric)
+    if processes.is_main:
+        _prepare_folder(recipe, out, resume=resume)
+    processes.wait()
+    callbacks.start(data)
+    finished = []
+    for planned in planned_runs:
+        data = load(dataset_folder, view=planned.recipe.model.view)
+        with callbacks.run(planned, data) as of_run:
+            results = run(
+                planned.recipe,
+                data,
+                planned.folder,
+                start=start,
+                processes=processes,
+                stop=stop,
+                callbacks=of_run,
+            )
+        finished.append(FinishedRun(planned, results))
+        callbacks.finish(finished[-1])
+    if processes.is_main:
+        write_summary(summarise(finished, recipe), out)
+    return finished
+
+
+def _prepare_folder(recipe: Recipe, out: Path, *, resume: bool) -> None:
     """Make the folder of an experiment, or check that it can be resumed with this recipe."""
-    from grpe_dgl.recipe import load_recipe
-
-    kept = out / "recipe.yaml"
+    saved = out / "recipe.yaml"
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} exists and is not a folder")
     if out.is_dir() and any(out.iterdir()):
         if not resume:
-            raise InputError(f"{out} exists already; --resume goes on with it, --out names another folder")
-        if not kept.exists():
+            raise InputError(f"{out} exists already, and resume is not set", hint="resume_run")
+        if not saved.exists():
             raise InputError(f"{out} is not the folder of a run: it has no recipe.yaml")
-        require_same_recipe(recipe, load_recipe(kept), kept)
+        require_same_recipe(recipe, load_recipe(saved), saved)
         return
     try:
         out.mkdir(parents=True, exist_ok=True)
-        write_text(kept, recipe.to_yaml())
+        write_text(saved, recipe.to_yaml())
     except OSError as error:
         raise InputError(f"{out} cannot be written to: {error.strerror}") from None
-
-
-def best_run(finished: list[tuple[Planned, dict[str, Any]]]) -> Planned:
-    """Return the run whose model has the best validation metric, the first of equals."""
-    best, best_value = finished[0][0], math.nan
-    for planned, results in finished:
-        value = results["splits"].get("valid", math.nan)
-        if METRICS[results["metric"]].better(value, best_value):
-            best, best_value = planned, value
-    return best
-
-
-def summarise(finished: list[tuple[Planned, dict[str, Any]]], recipe: Recipe) -> dict[str, Any]:
-    """Return mean and standard deviation over the seeds, per variant and split, beside the paper's number."""
-    rows = []
-    for variant in recipe.variants or [None]:
-        results = [result for planned, result in finished if planned.variant == variant]
-        paper = recipe.paper if variant is None else recipe.variants[variant].paper
-        splits = {}
-        for split in results[0]["splits"]:
-            values = [result["splits"][split] for result in results]
-            spread = None
-            if len(values) > 1:  # the paper's deviation is over its runs: that of a sample
-                spread = statistics.stdev(values) if all(map(math.isfinite, values)) else math.nan
-            splits[split] = {"mean": statistics.fmean(values), "deviation": spread, "values": values}
-        rows.append(
-            {
-                "variant": variant,
-                "metric": results[0]["metric"],
-                "runs": len(results),
-                "splits": splits,
-                "paper": None if paper is None else dataclasses.asdict(paper),
-            }
-        )
-    return {"rows": rows}
-
-
-def table(summary: dict[str, Any]) -> str:
-    """Return a summary as a Markdown table, the paper's numbers, if there are any, beside ours."""
-    splits = list(dict.fromkeys(split for row in summary["rows"] for split in row["splits"]))
-    metric = METRICS[summary["rows"][0]["metric"]]
-    has_variants = summary["rows"][0]["variant"] is not None
-    papers = [row["paper"] if row["paper"] and row["paper"]["value"] is not None else None for row in summary["rows"]]
-    header = [*(["variant"] if has_variants else []), "runs", *(f"{split} {metric.name}" for split in splits)]
-    if any(papers):
-        header.append("paper")
-    lines = [header, ["---"] * len(header)]
-    for row, paper in zip(summary["rows"], papers, strict=True):
-        cells = [row["variant"]] if has_variants else []
-        cells.append(str(row["runs"]))
-        for split in splits:
-            numbers = row["splits"].get(split)
-            cells.append("" if numbers is None else metric.text(numbers["mean"], numbers["deviation"]))
-        if any(papers):
-            cells.append("" if paper is None else f"{paper['value']} ({paper['metric']})")
-        lines.append(cells)
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-
-
-def write_summary(summary: dict[str, Any], out: Path) -> None:
-    """Write ``summary.json`` and ``table.md`` into the experiment's folder."""
-    write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")
-    write_text(out / "table.md", table(summary))

@@ -50,7 +50,7 @@ def test_other_torch_files_are_refused(tmp_path):
     with pytest.raises(InputError, match="found a torch file without our header"):
         load_checkpoint(tmp_path / "other.pt")
     torch.save({"layers.0.self_attention.linear_q.weight": torch.zeros(3)}, tmp_path / "authors.pt")
-    with pytest.raises(InputError, match="found the authors' weights; `grpe import`"):
+    with pytest.raises(InputError, match="found the authors' weights; accepted: a checkpoint written by grpe-dgl"):
         load_checkpoint(tmp_path / "authors.pt")
 
 

@@ -2,6 +2,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -20,28 +21,31 @@ def test_no_summary_of_a_command_is_cut():
     assert "  train " in result.output and "..." not in result.output.partition("Commands:")[2]
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["preprocess"],
-        ["preprocess", "zinc"],
-        ["preprocess", "cluster"],
-        ["preprocess", "csv"],
-        ["datasets"],
-        ["predict"],
-        ["fingerprint"],
-        ["finetune"],
-        ["import"],
-        ["export"],
-        ["info"],
-    ],
-)
-def test_help_of_commands(command):
-    result = CliRunner().invoke(main, [*command, "--help"])
-    assert result.exit_code == 0 and result.stdout.startswith("Usage: ")
+def commands(group=main, path=()):
+    """Yield the words of every command and sub-command."""
+    with click.Context(group) as context:
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            yield (*path, name)
+            if isinstance(command, click.Group):
+                yield from commands(command, (*path, name))
 
 
-def test_an_error_nobody_foresaw_keeps_its_traceback(monkeypatch, tmp_path):
+@pytest.mark.parametrize("words", list(commands()), ids=" ".join)
+def test_every_help_fits_80_columns(words):
+    result = CliRunner().invoke(main, [*words, "--help"], terminal_width=80)
+    assert result.exit_code == 0 and result.stdout.startswith(f"Usage: main {' '.join(words)} ")
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert "..." not in result.stdout.partition("Commands:")[2]
+
+
+def test_every_command_has_its_test_file():
+    files = {path.name for path in (Path(__file__).parent / "commands").glob("test_*.py")}
+    modules = {path.stem for path in (Path(__file__).parents[2] / "cli" / "commands").glob("[a-z]*.py")}
+    assert {f"test_{module}.py" for module in modules} <= files
+
+
+def test_an_unexpected_error_keeps_its_traceback(monkeypatch, tmp_path):
     from grpe_dgl.data import catalogue
 
     class Broken(catalogue.Entry):

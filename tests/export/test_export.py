@@ -147,7 +147,7 @@ def test_every_output_is_compared_by_itself(mean, deviation, break_it):
 
 def test_folders_that_are_there(exported, tmp_path):
     saved = trained.checkpoint()
-    with pytest.raises(InputError, match="exists already; --force replaces it"):
+    with pytest.raises(InputError, match="exists already, and force is not set"):
         export(saved, exported / "model", ["pt2"])
     (tmp_path / "thesis.txt").write_text("precious")
     with pytest.raises(InputError, match="holds 'thesis.txt', which no export made"):

@@ -7,7 +7,7 @@ from grpe_dgl.checkpoint.file import load_checkpoint
 from grpe_dgl.recipe import load_recipe, shipped_recipes
 from grpe_dgl.training.run import run
 from grpe_dgl.training.stop_request import Stopped
-from grpe_dgl.workflows.experiment import plan
+from grpe_dgl.workflows.plan import plan
 from tests.training.test_run import Stop
 from tests.training.tiny import write_dataset
 

@@ -1,40 +1,100 @@
-import math
+"""A recipe's runs, trained by a Python program: nothing is printed and the process is not ended."""
+
+import contextlib
+import json
 
 import pytest
+import torch
 
-from grpe_dgl.workflows.experiment import best_run, plan, summarise, table
-from tests.training.tiny import recipe
-
-
-@pytest.mark.parametrize(
-    ("metric", "values", "best"),
-    [
-        ("mae", [0.3, 0.1, 0.2], 1),
-        ("rocauc", [0.7, 0.9, 0.8], 1),
-        ("accuracy", [math.nan, 0.4, 0.4], 1),
-        ("mae", [math.nan, math.nan, math.nan], 0),
-    ],
-)
-def test_best_run_goes_by_the_validation_metric_and_its_direction(tmp_path, metric, values, best):
-    planned = plan(recipe(training__runs=3), tmp_path)
-    results = [{"metric": metric, "splits": {"valid": value, "test": -value}} for value in values]
-    assert best_run(list(zip(planned, results, strict=True))) is planned[best]
+from grpe_dgl.checkpoint.file import load_checkpoint
+from grpe_dgl.errors import InputError
+from grpe_dgl.training.run import Callbacks
+from grpe_dgl.training.stop_request import Stopped, StopRequest
+from grpe_dgl.workflows.experiment import ExperimentCallbacks, run_experiment
+from tests.training.tiny import recipe, write_dataset
 
 
-def test_a_metric_that_is_nan_is_summarised(tmp_path):
-    chosen = recipe(training__runs=2)
-    results = {"metric": "mae", "splits": {"valid": 0.5, "test": math.nan}}
-    summary = summarise([(planned, results) for planned in plan(chosen, tmp_path)], chosen)
-    assert "| 2 | 0.5000 ± 0.0000 | nan ± nan |" in table(summary)
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    return write_dataset(tmp_path_factory.mktemp("data") / "tiny", "regression")
 
 
-@pytest.mark.parametrize("value", [None, "0.1"])
-def test_the_papers_column_is_there_only_with_a_number(tmp_path, value):
-    paper = {"table": "t", "metric": "test MAE", "value": value}
-    chosen = recipe(paper=paper)
-    finished = [(planned, {"metric": "mae", "splits": {"test": 0.5}}) for planned in plan(chosen, tmp_path)]
-    lines = table(summarise(finished, chosen)).splitlines()
-    if value is None:
-        assert lines == ["| runs | test mae |", "| --- | --- |", "| 1 | 0.5000 |"]
-    else:
-        assert lines == ["| runs | test mae | paper |", "| --- | --- | --- |", "| 1 | 0.5000 | 0.1 (test MAE) |"]
+def test_returns_every_run_with_its_results_and_prints_nothing(dataset, tmp_path, capfd):
+    out = tmp_path / "out"
+    finished = run_experiment(recipe(training__runs=2, training__epochs=2), dataset, out)
+    assert [run.planned.folder for run in finished] == [out / "seed-0", out / "seed-1"]
+    for run in finished:
+        assert run.results == json.loads((run.planned.folder / "results.json").read_text())
+        assert run.results["epochs"] == 2 and run.results["splits"]["test"] > 0
+    values = [run.results["splits"]["test"] for run in finished]
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["rows"][0]["splits"]["test"]["values"] == values and values[0] != values[1]
+    assert (out / "table.md").read_text().startswith("| runs | valid mae | test mae |\n")
+    assert tuple(capfd.readouterr()) == ("", "")
+
+
+def test_callbacks_come_in_order(dataset, tmp_path):
+    calls = []
+
+    @contextlib.contextmanager
+    def around(planned, data):
+        calls.append(("enter", planned.title, data.view.max_distance))
+        yield Callbacks(epoch=lambda row, is_best: calls.append(("epoch", row["epoch"])))
+        calls.append(("leave", planned.title))
+
+    callbacks = ExperimentCallbacks(
+        start=lambda data: calls.append(("start", len(data.train), (tmp_path / "out/recipe.yaml").exists())),
+        run=around,
+        finish=lambda finished: calls.append(("finish", finished.planned.title, finished.results["epochs"])),
+    )
+    chosen = recipe(training__runs=2, training__epochs=2, model__max_distance=3)
+    run_experiment(chosen, dataset, tmp_path / "out", callbacks=callbacks)
+    one = [("epoch", 1), ("epoch", 2)]
+    assert calls == [
+        ("start", 20, True),
+        ("enter", "seed 0", 3), *one, ("leave", "seed 0"), ("finish", "seed 0", 2),
+        ("enter", "seed 1", 3), *one, ("leave", "seed 1"), ("finish", "seed 1", 2),
+    ]  # fmt: skip
+
+
+def test_stopped_and_resumed_it_gives_the_same_weights(dataset, tmp_path):
+    whole = run_experiment(recipe(), dataset, tmp_path / "whole")
+    with pytest.raises(Stopped):
+        run_experiment(recipe(), dataset, tmp_path / "parts", stop=StopRequest(0.0))
+    with pytest.raises(InputError, match="parts exists already, and resume is not set") as refused:
+        run_experiment(recipe(), dataset, tmp_path / "parts")
+    assert refused.value.hint == "resume_run"
+    with pytest.raises(InputError, match=r"training.epochs is 3 there, 9 was asked for"):
+        run_experiment(recipe(training__epochs=9), dataset, tmp_path / "parts", resume=True)
+    resumed = run_experiment(recipe(), dataset, tmp_path / "parts", resume=True)
+    assert resumed[0].results["splits"] == whole[0].results["splits"]
+    first, second = (load_checkpoint(tmp_path / name / "last.ckpt").weights for name in ("whole", "parts"))
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_finished_runs_are_read_not_trained_again(dataset, tmp_path):
+    chosen = recipe(training__epochs=2)
+    first = run_experiment(chosen, dataset, tmp_path / "out")
+    before = (tmp_path / "out/last.ckpt").stat().st_mtime_ns
+    assert run_experiment(chosen, dataset, tmp_path / "out", resume=True) == first
+    assert (tmp_path / "out/last.ckpt").stat().st_mtime_ns == before
+
+
+def test_a_start_fills_every_new_model(dataset, tmp_path):
+    def start(model):
+        torch.nn.init.zeros_(model.head[-1].weight)
+        return {"started_from": "zeros"}
+
+    run_experiment(recipe(training__freeze_encoder=True, training__learning_rate=1e-9), dataset, tmp_path, start=start)
+    saved = load_checkpoint(tmp_path / "best.ckpt")
+    assert saved.provenance == {"started_from": "zeros"}
+    assert saved.weights["head.0.weight"].abs().max() < 1e-6
+
+
+def test_bad_input_is_refused_before_a_folder_is_made(tmp_path):
+    blank = write_dataset(tmp_path / "blank", "regression", num_valid=0)
+    with pytest.raises(InputError, match="blank has no graphs in the split valid") as refused:
+        run_experiment(recipe(), blank, tmp_path / "out")
+    assert refused.value.hint == "other_split" and not (tmp_path / "out").exists()
+    with pytest.raises(InputError, match="is not a dataset: found no folder$"):
+        run_experiment(recipe(), tmp_path / "nowhere", tmp_path / "out")

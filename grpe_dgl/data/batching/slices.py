@@ -35,7 +35,11 @@ class Slices(NamedTuple):
         edge_start, num_edges = _slices(arrays.edge_offsets, index)
         pair_start, num_pairs = _slices(arrays.pair_offsets, index)
         if (num_nodes < 1).any() or (num_edges < 0).any() or (num_pairs != num_nodes * num_nodes).any():
-            raise InputError(f"{arrays.path} is corrupt: its offsets do not fit together")
+            raise InputError(
+                f"{arrays.path} is corrupt: its offsets do not fit together",
+                hint="verify_dataset",
+                value=str(arrays.path),
+            )
         return cls(index, node_start, num_nodes, edge_start, num_edges, pair_start)
 
 

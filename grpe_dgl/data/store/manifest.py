@@ -89,7 +89,7 @@ class Manifest:
             content = json.loads(path.read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             found = "a folder without manifest.json" if folder.is_dir() else "no folder"
-            raise InputError(f"{folder} is not a dataset: found {found}; make one with `grpe preprocess`") from None
+            raise InputError(f"{folder} is not a dataset: found {found}", hint="make_dataset") from None
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}") from None
         except ValueError as error:

@@ -122,7 +122,7 @@ class TargetScan:
         named = ", ".join(classes[:5]) + (", ..." if len(classes) > 5 else "")
         notes = [f"{len(classes):,} classes: {named}"]
         if task.kind == "multiclass" and 2 * len(classes) > rows:
-            looks = "is it the right column?" if self._not_number[0] else "it looks like numbers for --task regression"
+            looks = "is it the right column?" if self._not_number[0] else "it looks like a regression"
             notes.append(f"column {self.targets[0]!r} has {len(classes):,} classes in {rows:,} rows: {looks}")
         return notes
 

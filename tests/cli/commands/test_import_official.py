@@ -1,14 +1,13 @@
 import pytest
 import torch
-from click.testing import CliRunner
 
 from grpe_dgl.checkpoint.file import load_checkpoint
-from grpe_dgl_cli.main import main
+from tests.cli.invoke import invoke
 from tests.official.random_state import random_state
 
 
 def grpe_import(*arguments):
-    return CliRunner().invoke(main, ["import", *map(str, arguments)])
+    return invoke("import", *arguments)
 
 
 @pytest.fixture
@@ -23,12 +22,12 @@ def test_makes_a_checkpoint(weights, tmp_path):
     result = grpe_import(weights, "--heads", 3, "--dataset", "zinc", "--out", out)
     assert result.exit_code == 0, result.output
     assert "2 layers of 12, FFN 20, 3 heads, max_distance 4, key_term self" in result.output
-    assert "started at zero, as the file has no row for them (4):\n  node value 24\n" in result.output
+    assert "initialised to zero, as the file has no row for them (4):\n  node value 24\n" in result.output
     saved = load_checkpoint(out)
     assert saved.recipe.model.key_term == "self" and saved.recipe.dataset == "zinc"
     assert saved.schema.vocabulary == "zinc" and saved.schema.task.targets == ("constrained solubility",)
     assert saved.provenance["imported_from"] == "weights.pt" and len(saved.provenance["sha256"]) == 64
-    assert "by the authors; the file does not say how" in CliRunner().invoke(main, ["info", str(out)]).output
+    assert "by the authors; their file has no settings" in invoke("info", out).output
     model = saved.model()
     expected = torch.load(weights, weights_only=True)["linear.weight"]
     torch.testing.assert_close(model.head[0].weight.detach(), expected.float())

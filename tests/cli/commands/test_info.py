@@ -1,27 +1,14 @@
+import dataclasses
 import json
-from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from grpe_dgl_cli.main import main
-
-
-def run(*arguments: object):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-@pytest.fixture(scope="module")
-def pattern(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("data")
-    result = run("preprocess", "pattern", "--generate", "--graphs", "3,1,1", "--seed", "5", "--data", folder)
-    assert result.exit_code == 0
-    return folder / "pattern"
+from grpe_dgl.checkpoint.file import load_checkpoint
+from tests.cli.invoke import grpe, grpe_in
 
 
 def test_describes_a_dataset(pattern):
-    result = run("info", pattern)
-    assert result.exit_code == 0
+    result = grpe("info", pattern)
     lines = result.stdout.splitlines()
     assert lines[0] == "dataset       pattern (PATTERN, generated with seed 5)"
     assert lines[1] == "task          multiclass per node, 2 classes: pattern"
@@ -30,41 +17,48 @@ def test_describes_a_dataset(pattern):
 
 
 def test_json(pattern):
-    content = json.loads(run("info", pattern, "--json").stdout)
+    content = json.loads(grpe("info", pattern, "--json").stdout)
     assert content["format_version"] == 2 and content["num_graphs"] == 5 and content["verified"] is False
     assert content["num_bytes"] == sum(file.stat().st_size for file in pattern.glob("*.bin"))
-    assert json.loads(run("info", pattern, "--json", "--verify").stdout)["verified"] is True
+    assert json.loads(grpe("info", pattern, "--json", "--verify").stdout)["verified"] is True
 
 
 def test_verify_finds_a_changed_byte(pattern):
-    assert run("info", pattern, "--verify").stdout.splitlines()[-1].startswith("verified")
+    assert grpe("info", pattern, "--verify").stdout.splitlines()[-1].startswith("verified")
     file = pattern / "label.bin"
     content = file.read_bytes()
     file.write_bytes(bytes([content[0] ^ 1]) + content[1:])
     try:
-        assert run("info", pattern).exit_code == 0
-        result = run("info", pattern, "--verify")
-        assert result.exit_code == 1 and "label.bin (the SHA-256 is not" in result.stderr
+        grpe("info", pattern)
+        result = grpe("info", pattern, "--verify", code=1)
+        assert "label.bin (the SHA-256 is not" in result.stderr
     finally:
         file.write_bytes(content)
 
 
 def test_no_dataset(tmp_path):
-    result = run("info", tmp_path / "nothing")
-    assert result.exit_code == 1
+    result = grpe("info", tmp_path / "nothing", code=1)
     assert result.stderr == f"Error: {tmp_path}/nothing: there is no such dataset or checkpoint\n"
-    empty = run("info", tmp_path)
-    assert empty.exit_code == 1 and "is not a dataset" in empty.stderr
-    assert run("info").exit_code == 2
+    empty = grpe("info", tmp_path, code=1)
+    found = "is not a dataset: found a folder without manifest.json; make one with `grpe preprocess`"
+    assert empty.stderr == f"Error: {tmp_path} {found}\n"
+    assert "Missing argument 'PATH'" in grpe("info", code=2).stderr
 
 
-def test_datasets_lists_what_is_there(pattern, tmp_path):
-    result = run("datasets", "--data", pattern.parent)
-    assert result.exit_code == 0
-    assert "  zinc " in result.stdout and "(or --generate)" in result.stdout
-    last = result.stdout.splitlines()[-1]
-    assert last == "  pattern  PATTERN, generated with seed 5: 5 graphs (train 3, valid 1, test 1)"
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "manifest.json").write_text("{}")
-    assert "  broken  unusable: " in run("datasets", "--data", tmp_path).stdout
-    assert run("datasets", "--data", tmp_path / "none").stdout.endswith("none: none yet\n")
+def test_info_of_a_checkpoint(folder):
+    grpe_in(folder, "train", "tiny.yaml", "--out", "first")
+    said = grpe_in(folder, "info", "first/best.ckpt")
+    assert "2 layers of 16, FFN 16, 2 heads, max_distance 5, key_term neighbour" in said
+    assert "regression per graph: level" in said and "standardised by mean" in said and "valid_mae" in said
+    content = json.loads(grpe_in(folder, "info", "first/last.ckpt", "--json"))
+    assert content["resumable"] and content["recipe"]["model"]["layers"] == 2 and content["parameters"] > 1000
+    assert "goes with a dataset" in grpe_in(folder, "info", "first/best.ckpt", "--verify", code=2)
+    assert "did you mean first/best.ckpt?" in grpe_in(folder, "info", "first", code=1)
+    assert "none.ckpt: there is no such dataset or checkpoint" in grpe_in(folder, "info", "none.ckpt", code=1)
+    lost = load_checkpoint(folder / "first/best.ckpt")
+    dataclasses.replace(lost, metrics={"valid_mae": float("nan")}).save(folder / "nan.ckpt")
+    assert (
+        json.loads(grpe_in(folder, "info", "nan.ckpt", "--json"), parse_constant=pytest.fail)["metrics"]["valid_mae"]
+        is None
+    )
+    assert "is not a checkpoint" in grpe_in(folder, "info", "tiny.yaml", code=1)

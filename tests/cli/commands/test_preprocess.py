@@ -10,9 +10,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from grpe_dgl_cli.main import main
+from tests.cli.invoke import invoke
 
 GENERATE = ["preprocess", "cluster", "--generate", "--graphs", "4,2,1"]
 
@@ -20,10 +19,6 @@ GENERATE = ["preprocess", "cluster", "--generate", "--graphs", "4,2,1"]
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-    def invoke(*arguments: str):
-        return CliRunner().invoke(main, list(arguments))
-
     return invoke
 
 
@@ -42,7 +37,7 @@ def test_a_dataset_that_is_there_is_left_alone(run):
     result = run(*GENERATE)
     assert (result.exit_code, result.stdout) == (
         0,
-        "data/cluster is there already: 7 graphs. --force makes it again.\n",
+        "data/cluster exists already: 7 graphs. --force makes it again.\n",
     )
     assert Path("data/cluster/manifest.json").stat().st_mtime_ns == before
     assert run(*GENERATE, "--force").exit_code == 0
@@ -74,7 +69,7 @@ def test_what_is_no_dataset_is_never_replaced(run):
     Path("data/cluster/notes.txt").write_text("mine")
     for force in ([], ["--force"]):
         result = run(*GENERATE, *force)
-        assert result.exit_code == 1 and "is not a dataset" in result.stderr
+        assert result.exit_code == 1 and "is not a dataset" in result.stderr and "--force" not in result.stderr
     assert Path("data/cluster/notes.txt").read_text() == "mine"
 
 
@@ -119,7 +114,7 @@ def test_no_network(run, monkeypatch):
 
     result = run("preprocess", "cluster", "--raw-dir", "raw")
     assert result.exit_code == 1
-    assert result.stderr.endswith("\n--generate draws graphs by the published procedure, without a network.\n")
+    assert result.stderr.endswith("\n--generate makes graphs by the published procedure, without a network.\n")
 
 
 def test_an_archive_that_was_put_there(run):

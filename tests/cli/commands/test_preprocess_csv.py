@@ -1,3 +1,4 @@
+import functools
 import os
 import signal
 import subprocess
@@ -6,10 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from grpe_dgl.data.store.store import Store
-from grpe_dgl_cli.main import main
+from tests.cli.invoke import invoke
 
 ROWS = "".join(f"{'C' * (i % 7 + 1)}O,{i / 2}\n" for i in range(40))
 
@@ -18,15 +18,11 @@ ROWS = "".join(f"{'C' * (i % 7 + 1)}O,{i / 2}\n" for i in range(40))
 def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("t.csv").write_text("smiles,logS\n" + ROWS)
-
-    def invoke(*arguments: str):
-        return CliRunner().invoke(main, ["preprocess", "csv", *arguments])
-
-    return invoke
+    return functools.partial(invoke, "preprocess", "csv")
 
 
 def test_help_names_every_option():
-    result = CliRunner().invoke(main, ["preprocess", "csv", "--help"])
+    result = invoke("preprocess", "csv", "--help")
     assert result.exit_code == 0
     for option in (
         "--smiles",
@@ -39,7 +35,7 @@ def test_help_names_every_option():
         "--name",
     ):
         assert option in result.stdout
-    assert "csv" in CliRunner().invoke(main, ["preprocess", "--help"]).stdout
+    assert "csv" in invoke("preprocess", "--help").stdout
 
 
 def test_says_what_was_made(run):
@@ -65,7 +61,7 @@ def test_says_what_was_made(run):
 
 def test_again_and_with_other_settings(run):
     assert run("t.csv", "--target", "logS").exit_code == 0
-    assert "is there already" in run("t.csv", "--target", "logS").stdout
+    assert "exists already" in run("t.csv", "--target", "logS").stdout
     other = run("t.csv", "--target", "logS", "--seed", "1")
     assert (other.exit_code, "seed is 0 there, 1 was asked for" in other.stderr) == (1, True)
     assert run("t.csv", "--target", "logS", "--seed", "1", "--name", "second").exit_code == 0
@@ -98,7 +94,7 @@ def test_says_what_a_split_lacks(run):
     ]
     Path("train.txt").write_text("0\n1\n")
     result = run("t.csv", "--target", "y", "--train-rows", "train.txt", "--name", "rows")
-    assert "the split valid has no graphs; `grpe train` needs one\n" in result.stdout
+    assert "the split valid has no graphs; training needs some\n" in result.stdout
     assert "both 0 and 1" not in result.stdout
 
 
@@ -141,10 +137,10 @@ def test_interrupted_it_leaves_nothing(tmp_path):
 
 def test_published_molecules_by_either_name(shared_raw, run):
     for name in ("molesol", "ogbg-molesol"):
-        result = CliRunner().invoke(main, ["preprocess", name, "--raw-dir", str(shared_raw / "ogb")])
+        result = invoke("preprocess", name, "--raw-dir", shared_raw / "ogb")
         assert result.exit_code == 0, result.output
         assert "data/molesol" in result.stdout and "1,128 graphs" in result.stdout
-    assert "is there already" in result.stdout
+    assert "exists already" in result.stdout
 
 
 def test_unpublished_names(run):
@@ -154,5 +150,5 @@ def test_unpublished_names(run):
         ("esol", "(did you mean molesol?)"),
         ("my esol.CSV.gz", "`grpe preprocess csv 'my esol.CSV.gz' --target COLUMN` makes one of it"),
     ):
-        result = CliRunner().invoke(main, ["preprocess", name, "--target", "y"])
+        result = invoke("preprocess", name, "--target", "y")
         assert (result.exit_code, message in result.stderr) == (2, True), result.stderr

@@ -1,17 +1,17 @@
+import functools
 import subprocess
 import sys
 
 import pytest
-from click.testing import CliRunner
 
 from grpe_dgl.recipe import recipe_text, shipped_recipes
-from grpe_dgl_cli.main import main
+from tests.cli.invoke import invoke
 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    return lambda *arguments: CliRunner().invoke(main, ["recipes", *arguments])
+    return functools.partial(invoke, "recipes")
 
 
 def test_list(run):

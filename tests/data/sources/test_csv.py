@@ -112,7 +112,7 @@ def test_classes_that_look_like_something_else(tmp_path):
     file = table(tmp_path, "smiles,y,z\n" + "".join(f"C,{i / 2},n{i}\n" for i in range(7)))
     assert csv_source(CSVRequest(file=file, targets=("y",), task="classification"))[1] == [
         "7 classes: 0.0, 0.5, 1.0, 1.5, 2.0, ...",
-        "column 'y' has 7 classes in 7 rows: it looks like numbers for --task regression",
+        "column 'y' has 7 classes in 7 rows: it looks like a regression",
     ]
     assert csv_source(CSVRequest(file=file, targets=("z",), task="classification"))[1][1] == (
         "column 'z' has 7 classes in 7 rows: is it the right column?"

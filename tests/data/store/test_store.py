@@ -115,7 +115,7 @@ def test_not_json_and_not_there(regression, tmp_path):
     (regression / "manifest.json").write_text('{"format": ')
     with pytest.raises(InputError, match="manifest.json is corrupt: it is not JSON"):
         Store(regression)
-    with pytest.raises(InputError, match="nowhere is not a dataset: found no folder; make one with `grpe preprocess`"):
+    with pytest.raises(InputError, match="nowhere is not a dataset: found no folder$"):
         Store(tmp_path / "nowhere")
     with pytest.raises(InputError, match="found a folder without manifest.json"):
         Store(tmp_path)

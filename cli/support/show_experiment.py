@@ -1,0 +1,110 @@
+"""Train the runs of a recipe and show them: what `grpe train` and `grpe finetune` share."""
+
+import contextlib
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from grpe_dgl.messages import counted
+
+from .device import choose_device
+from .errors import INTERRUPTED, TERMINATED
+from .first_process import say
+from .run_display import curve, data_line, model_line, result_lines, show_run
+from .training_options import TrainingOptions
+
+if TYPE_CHECKING:
+    from grpe_dgl.data.dataset import Dataset
+    from grpe_dgl.families import ModelSettings
+    from grpe_dgl.models.model import GraphModel
+    from grpe_dgl.recipe import Recipe
+    from grpe_dgl.training.distributed import Processes
+    from grpe_dgl.training.run import Callbacks
+    from grpe_dgl.workflows.experiment import ExperimentCallbacks
+    from grpe_dgl.workflows.plan import FinishedRun, PlannedRun
+
+EXIT_CODES: dict[int | None, int] = {None: 0, signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
+
+
+def show_experiment(
+    recipe: "Recipe",
+    dataset_folder: Path,
+    out: Path,
+    options: TrainingOptions,
+    start: "Callable[[GraphModel], dict[str, Any]] | None" = None,
+) -> None:
+    """Train every run of the recipe, show progress and print the results.
+
+    The arguments are those of `grpe_dgl.workflows.experiment.run_experiment`. Ctrl-C, SIGTERM and ``--max-time`` end
+    the command after the run is saved.
+    """
+    from grpe_dgl.training.distributed import processes
+    from grpe_dgl.training.stop_request import Stopped, StopRequest
+    from grpe_dgl.workflows.experiment import run_experiment
+    from grpe_dgl.workflows.summary import best_run, summarise, table
+
+    stop = StopRequest(options.max_time)
+    with processes(choose_device(options.device)) as group, stop.listening():
+        try:
+            finished = run_experiment(
+                recipe,
+                dataset_folder,
+                out,
+                resume=options.resume,
+                processes=group,
+                stop=stop,
+                start=start,
+                callbacks=_screen(out, options, group) if group.is_main else None,
+            )
+        except Stopped:
+            reason = "--max-time is reached" if stop.signal is None else "interrupted"
+            command = shlex.join(["grpe", *[word for word in sys.argv[1:] if word != "--resume"], "--resume"])
+            say(f"{reason}; everything is saved in {out}. To continue:\n  {command}", err=True)
+            sys.exit(EXIT_CODES[stop.signal])
+    if len(finished) > 1 or recipe.paper is not None:
+        say("\n" + table(summarise(finished, recipe)), nl=False)
+    if recipe.variants:
+        say(f"\n{out}: compared in {out / 'table.md'}; every run's folder has its best.ckpt")
+    else:
+        say(f"\n{out}: best model in {best_run(finished).folder / 'best.ckpt'}")
+
+
+def _screen(out: Path, options: TrainingOptions, group: "Processes") -> "ExperimentCallbacks":
+    """Return the callbacks that show an experiment."""
+    import torch
+
+    from grpe_dgl.workflows.experiment import ExperimentCallbacks
+
+    shown: ModelSettings | None = None
+
+    def start(data: "Dataset") -> None:
+        click.echo(data_line(data))
+        threads = counted(torch.get_num_threads(), "thread")
+        together = f", {group.world_size} processes" if group.world_size > 1 else ""
+        click.echo(f"{group.device}, {threads}{together}; everything goes to {out}")
+
+    @contextlib.contextmanager
+    def run(planned: "PlannedRun", data: "Dataset") -> "Iterator[Callbacks]":
+        nonlocal shown
+        if planned.folder != out:
+            click.echo(f"\n{planned.title}: {planned.folder}")
+        if planned.recipe.model != shown:
+            shown = planned.recipe.model
+            click.echo(model_line(shown, data))
+        if (planned.folder / "results.json").exists():
+            click.echo(f"{planned.folder} is finished already")
+        with show_run(
+            planned.recipe, planned.folder, resume=options.resume, tensorboard=options.tensorboard
+        ) as callbacks:
+            yield callbacks
+
+    def finish(run: "FinishedRun") -> None:
+        click.echo(result_lines(run.results))
+        click.echo(curve(run.planned.folder, run.results["metric"]))
+
+    return ExperimentCallbacks(start=start, run=run, finish=finish)

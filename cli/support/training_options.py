@@ -1,0 +1,93 @@
+"""The options of `grpe train` and `grpe finetune`, and the recipe keys that they change."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from grpe_dgl.messages import counted
+
+from .duration import Duration
+from .first_process import say
+from .options import data_option, device_option, options_as, raw_dir_option
+
+SHORTCUTS = ("runs", "seed", "epochs", "batch_size", "learning_rate", "precision")  # keys of the recipe's training
+WARMUP = "training.warmup_"  # its length, in epochs or updates
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingOptions:
+    """Where and how to train, and what to change in the recipe."""
+
+    data: Path
+    raw_dir: Path | None
+    out: Path | None
+    resume: bool
+    runs: int | None
+    seed: int | None
+    epochs: int | None
+    batch_size: int | None
+    learning_rate: float | None
+    precision: str | None
+    settings: tuple[str, ...]
+    """``--set``: texts like ``model.layers=4``."""
+    device: str
+    max_time: float | None
+    """In seconds."""
+    tensorboard: bool
+
+
+training_options = options_as(
+    TrainingOptions,
+    (
+        data_option,
+        raw_dir_option,
+        click.option("--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: runs/NAME]"),
+        click.option("--resume", is_flag=True, help="Continue the run in --out."),
+        click.option("--runs", type=int, help="training.runs: how many seeds to train."),
+        click.option("--seed", type=int, help="training.seed: the seed of the first run."),
+        click.option("--epochs", type=int, help="training.epochs: the length of the schedule."),
+        click.option("--batch-size", type=int, help="training.batch_size: of all processes together."),
+        click.option("--learning-rate", type=float, help="training.learning_rate: the peak."),
+        click.option("--precision", help="training.precision: float32 or bf16."),
+        click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change any key of the recipe."),
+        device_option,
+        click.option("--max-time", type=Duration(), help="Save and stop after this time: 90s, 45m, 2h, 1h30m."),
+        click.option("--tensorboard", is_flag=True, help="Also write TensorBoard's files into the run's folder."),
+    ),
+)
+
+
+def recipe_overrides(options: TrainingOptions, training: Any) -> dict[str, object]:
+    """Return the recipe keys that options change: the shortcuts that were given, then ``--set``.
+
+    ``--epochs`` alone also shortens the warm-up of `training`, the recipe's section before any change, and prints so.
+    """
+    from grpe_dgl.recipe.overrides import parse_overrides, shorten
+
+    values = {name: getattr(options, name) for name in SHORTCUTS}
+    given = {f"training.{name}": value for name, value in values.items() if value is not None}
+    asked = parse_overrides(options.settings)
+    epochs = options.epochs
+    if epochs is None or epochs < 1 or "training.epochs" in asked or not isinstance(training, dict):
+        return {**given, **asked}
+    own_warmup = any(key.startswith(WARMUP) for key in asked)
+    changes = {
+        key: value
+        for key, value in shorten(training, epochs).items()
+        if key not in asked and not (own_warmup and key.startswith(WARMUP))
+    }
+    if changes:
+        notes = [_change(key.removeprefix("training."), value, training) for key, value in changes.items()]
+        say(f"{'; '.join(reversed(notes))}, as --epochs is {epochs}")
+    return {**given, **changes, **asked}
+
+
+def _change(key: str, value: Any, training: dict[str, Any]) -> str:
+    """Describe the change of a key that ``--epochs`` makes: ``warm-up: 0 epochs instead of 5``."""
+    if key == "stop_after_epochs":
+        return f"stop_after_epochs removed (it was {training[key]})"
+    unit = key.removeprefix("warmup_").removesuffix("s")
+    before = f"{training[key]:,}" if training.get(key) else counted(training["warmup_updates"], "update")
+    return f"warm-up: {counted(value, unit)} instead of {before}"

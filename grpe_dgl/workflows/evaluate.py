@@ -1,0 +1,111 @@
+"""Measure a checkpoint's model on a split of a dataset."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from grpe_dgl.checkpoint.file import Checkpoint
+from grpe_dgl.data import load
+from grpe_dgl.errors import InputError
+from grpe_dgl.objectives import METRICS_OF_KIND
+from grpe_dgl.schema import Task
+from grpe_dgl.training.distributed import Processes
+from grpe_dgl.training.evaluation import by_target, is_labelled, predict_split
+from grpe_dgl.training.metrics import METRIC_FUNCTIONS
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Predictions for a split and, if it has labels, how good they are."""
+
+    dataset: str
+    """The dataset's name."""
+    task: Task
+    """The dataset's task; its targets and classes may have other names than the model's."""
+    split: str
+    graphs: int
+    predictions: Tensor
+    """See `grpe_dgl.training.evaluation.predict_split`."""
+    metrics: dict[str, float]
+    """By metric; empty without labels."""
+    per_target: dict[str, dict[str, float | None]]
+    """By target and metric, None where its labels do not define one; empty for one target."""
+
+
+def evaluate(
+    checkpoint: Checkpoint,
+    dataset_folder: Path,
+    split: str = "test",
+    *,
+    metrics: Sequence[str] = (),
+    needs_labels: bool = True,
+    batch_size: int | None = None,
+    device: torch.device | str = "cpu",
+    progress: Callable[[int, int], object] | None = None,
+) -> Evaluation:
+    """Predict a split with a checkpoint's model and compare the predictions with the labels.
+
+    Parameters
+    ----------
+    checkpoint
+        The trained model.
+    dataset_folder
+        A processed dataset with the model's vocabulary and task.
+    split
+        The name of the split.
+    metrics
+        What to measure; the metric the model was trained for if empty.
+    needs_labels
+        Whether a split without labels is an error; if not, it is only predicted.
+    batch_size
+        Graphs at a time, the training's if None; it changes no number.
+    device
+        Where the model runs.
+    progress
+        Called after every batch with the number of graphs so far and of all.
+    """
+    own = checkpoint.schema
+    names = tuple(metrics) or (checkpoint.recipe.training.metric or own.task.metric,)
+    accepted = METRICS_OF_KIND[own.task.kind]
+    for name in names:
+        if name not in accepted:
+            raise InputError(f"the metric is {name!r}; accepted for {own.task.kind}: {', '.join(accepted)}")
+    data = load(dataset_folder, view=checkpoint.recipe.model.view)
+    own.require_same_input(data.schema, what=str(dataset_folder))
+    own.require_same_task(data.schema, what=str(dataset_folder))
+    chosen = data[split]
+    labelled = is_labelled(chosen)
+    if needs_labels and not labelled:
+        raise InputError(
+            f"the split {split} of {dataset_folder} has no labels; accepted: a split with labels", hint="submission"
+        )
+    done = 0
+
+    def after_batch(graphs: int) -> None:
+        nonlocal done
+        done += graphs
+        if progress is not None:
+            progress(done, len(chosen))
+
+    predictions = predict_split(
+        checkpoint.model().to(device),
+        chosen,
+        own,
+        batch_size=batch_size or checkpoint.recipe.training.batch_size,
+        processes=Processes(device=torch.device(device)),
+        precision=checkpoint.recipe.training.precision,
+        after_batch=after_batch,
+    )
+    labels = chosen.labels()
+    return Evaluation(
+        dataset=data.schema.name,
+        task=data.schema.task,
+        split=split,
+        graphs=len(chosen),
+        predictions=predictions,
+        metrics={name: METRIC_FUNCTIONS[name](predictions, labels) for name in names} if labelled else {},
+        per_target=by_target(predictions, labels, own.task, names) if labelled else {},
+    )

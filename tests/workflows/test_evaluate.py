@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+
+import grpe_dgl.data
+from grpe_dgl.checkpoint.file import load_checkpoint
+from grpe_dgl.errors import InputError
+from grpe_dgl.workflows.evaluate import evaluate
+from grpe_dgl.workflows.experiment import run_experiment
+from tests.training.tiny import recipe, write_dataset
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("evaluate")
+    write_dataset(folder / "tiny", "regression")
+    run_experiment(recipe(training__epochs=2, model__max_distance=2), folder / "tiny", folder / "run")
+    return folder
+
+
+def test_metrics_are_those_of_the_predictions(folder):
+    seen = []
+    saved = load_checkpoint(folder / "run" / "best.ckpt")
+    found = evaluate(
+        saved,
+        folder / "tiny",
+        "train",
+        metrics=["rmse", "mae"],
+        batch_size=3,
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    labels = grpe_dgl.data.load(folder / "tiny").train.labels().numpy()
+    errors = found.predictions.numpy() - labels
+    assert list(found.metrics) == ["rmse", "mae"]
+    assert found.metrics["mae"] == pytest.approx(np.abs(errors).mean(), rel=1e-5)
+    assert found.metrics["rmse"] == pytest.approx(np.sqrt((errors**2).mean()), rel=1e-5)
+    assert (found.dataset, found.split, found.graphs, found.per_target) == ("tiny", "train", 20, {})
+    assert seen == [(done, 20) for done in (3, 6, 9, 12, 15, 18, 20)]
+
+
+def test_a_split_without_labels_is_only_predicted_on_request(folder, tmp_path):
+    saved = load_checkpoint(folder / "run" / "best.ckpt")
+    blank = write_dataset(tmp_path / "blank", "regression", valid_labels=[[np.nan]] * 4)
+    with pytest.raises(InputError, match="the split valid of .*blank has no labels; accepted: a split with labels$"):
+        evaluate(saved, blank, "valid")
+    found = evaluate(saved, blank, "valid", needs_labels=False)
+    assert found.metrics == {} and found.predictions.shape == (4, 1) and bool(found.predictions.isfinite().all())
+
+
+def test_errors(folder, tmp_path):
+    saved = load_checkpoint(folder / "run" / "best.ckpt")
+    with pytest.raises(InputError, match="the metric is 'ap'; accepted for regression: mae, rmse"):
+        evaluate(saved, folder / "tiny", metrics=["ap"])
+    with pytest.raises(InputError, match="it has train, valid, test"):
+        evaluate(saved, folder / "tiny", "dev")
+    with pytest.raises(InputError, match="the task's kind is 'regression' for the model, 'binary' there"):
+        evaluate(saved, write_dataset(tmp_path / "three", "binary"))
