@@ -106,7 +106,7 @@ def fork(typing: Any, share: Any, runtime: Any, first: Any, last: Any, arguments
         )
         integer = ir.FunctionType(ir.IntType(32), [])
 
-        def ask(address: ir.Value, otherwise: int) -> ir.Value:
+        def call(address: ir.Value, otherwise: int) -> ir.Value:
             """Return the result of the function at `address`, or `otherwise` if the address is 0."""
             answer = cgutils.alloca_once_value(inside, ir.Constant(word, otherwise))
             with inside.if_then(inside.icmp_unsigned("!=", address, ir.Constant(word, 0))):
@@ -114,7 +114,7 @@ def fork(typing: Any, share: Any, runtime: Any, first: Any, last: Any, arguments
                 inside.store(inside.sext(inside.call(function, []), word), answer)
             return inside.load(answer)
 
-        number, team = ask(number_at, 0), ask(team_at, 1)
+        number, team = call(number_at, 0), call(team_at, 1)
         with cgutils.for_range_slice(inside, inside.add(start, number), end, team) as (index, _):
             status, _ = context.call_internal_no_propagate(inside, result.fndesc, signature, [index, given])
             with inside.if_then(status.is_error):

@@ -50,7 +50,8 @@ def _find_ordered_relations(pairs: dgl.DGLGraph) -> Tensor | None:
 
     # Key j of query i belongs at i * n + j of its graph. Every query has n edges: those n places are filled by them.
     first_node = np.repeat(offsets_of(sizes)[:-1], sizes)  # (N,), of the query's graph
-    place = keys + np.repeat(first_pair[:-1] - first_node, num_keys)  # (M,)
+    place = np.repeat((first_pair[:-1] - first_node).astype(keys.dtype), num_keys)  # (M,)
+    place += keys
     if not len(place) or (place[0] == 0 and place[-1] == len(place) - 1 and (place[1:] > place[:-1]).all()):
         return relation  # 0, 1, 2, ...: as `ToPairGraph` and the batches of a dataset have them
 
@@ -59,7 +60,7 @@ def _find_ordered_relations(pairs: dgl.DGLGraph) -> Tensor | None:
         return None  # an edge between two graphs of the batch
     if not np.bincount(place, minlength=len(place)).all():
         return None  # a pair is missing, and so another occurs twice
-    return torch.empty_like(relation).index_copy_(0, torch.from_numpy(place).to(relation.device), relation)
+    return torch.empty_like(relation).index_copy_(0, torch.from_numpy(place).long().to(relation.device), relation)
 
 
 _ordered_relations = PerGraph(_find_ordered_relations)

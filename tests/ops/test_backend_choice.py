@@ -21,6 +21,7 @@ def test_auto_takes_fused_on_the_cpu_dgl_where_pairs_miss_and_dense_elsewhere():
     assert choose("auto", inputs.pairs, q.device).load() is fused_attention
     assert choose("auto", without_an_edge(inputs.pairs), q.device).load() is message_passing_attention
     assert choose("auto", inputs.pairs, torch.device("meta")).load() is dense_attention
+    assert choose("auto", without_an_edge(inputs.pairs), torch.device("meta")).load() is message_passing_attention
 
 
 def test_incomplete_pairs():

@@ -126,7 +126,9 @@ def _operand(x: Tensor) -> Operand:
 
 def _flat(x: Tensor) -> Array:
     """Return the memory from the tensor's first element to its last as one array."""
-    length = 1 + sum((size - 1) * stride for size, stride in zip(x.shape, x.stride(), strict=True)) if x.numel() else 0
+    if x.is_contiguous():
+        return x.detach().view(-1).numpy()
+    length = 1 + sum((size - 1) * stride for size, stride in zip(x.shape, x.stride(), strict=True))
     return x.detach().as_strided((length,), (1,)).numpy()
 
 

@@ -49,7 +49,7 @@ class PairStructure(NamedTuple):
 
 
 def plan_of(pairs: dgl.DGLGraph, threads: int) -> Plan:
-    """Return the plan for a complete pair graph; an error says so if it is not complete."""
+    """Return the plan of a pair graph, which must be complete."""
     structure = _structure_of(pairs)
     if threads not in structure.plans:
         structure.plans[threads] = _divide(structure, threads)

@@ -20,7 +20,7 @@ class Inputs(NamedTuple):
     bounds: npt.NDArray[np.int64]
     """(threads + 1,): where each thread's blocks begin."""
     x: npt.NDArray[Any]
-    """(n,), or empty if the update alone is wanted."""
+    """(n,), or empty, for the update alone."""
     update: npt.NDArray[Any]
     dropout: float
     seed: np.uint64
