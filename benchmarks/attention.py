@@ -19,9 +19,9 @@ SMALL, STANDARD = (8, 10), (32, 24)  # heads and head size
 def operation(
     pairs: dgl.DGLGraph, heads: int, head_size: int, num_edge_types: int, dropout: float = 0.0
 ) -> Callable[[str], Callable[[], None]]:
-    """Return what makes, for a backend, a function that runs the operation forward and backward."""
+    """Return a function that takes a backend and returns one that runs the operation forward and backward."""
     torch.manual_seed(0)
-    # Views of one matrix, as a layer's projection makes them, but leaves: joining their gradients is no part of it.
+    # Views of one matrix, as a layer's projection makes them, but leaves: joining their gradients is not measured.
     packed = torch.randn(pairs.num_nodes(), 3, heads, head_size)
     q, k, v = (x.requires_grad_() for x in packed.unbind(1))
     relations = len(Relations(workloads.MAX_DISTANCE, num_edge_types))
@@ -67,7 +67,7 @@ def growth(rounds: int) -> list[dict[str, Any]]:
 
 
 def graphormer(rounds: int) -> list[dict[str, Any]]:
-    """Compare one layer with DGL's own GraphormerLayer, its bias given: what DGL's users would take instead."""
+    """Compare one layer with DGL's own GraphormerLayer, its bias computed beforehand: the alternative within DGL."""
     rows = []
     for name, pairs, (heads, head_size), edge_types in (
         ("ZINC, batch 128", workloads.zinc(128), SMALL, workloads.ZINC_EDGE_TYPES),

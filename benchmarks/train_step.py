@@ -63,12 +63,12 @@ def memory(_: int) -> list[dict[str, Any]]:
 
 
 def peak_of_step(backend: str, threads: int) -> int:
-    """Return how many bytes a step takes at its peak above what the process holds before it."""
+    """Return the bytes that a step takes at its peak, above the memory of the process before it."""
     torch.set_num_threads(threads)
     settings = (workloads.CLUSTER_EDGE_TYPES, workloads.CLUSTER_VOCABULARY, backend, "node")
-    step("small", workloads.cluster(1), *settings)()  # compiles, and starts what starts only once
+    step("small", workloads.cluster(1), *settings)()  # compiles the kernels and starts the threads
     run = step("small", workloads.cluster(32), *settings)
-    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     before = _status("VmRSS")
     run()
     return _status("VmHWM") - before

@@ -1,12 +1,23 @@
-"""Where the parts of a flat array begin."""
+"""Where consecutive parts of an array begin."""
 
 import numpy as np
 import numpy.typing as npt
 
 
 def offsets_of(counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Return where each of consecutive parts begins, and where the last ends: (parts + 1,) for counts (parts,)."""
-    sizes = np.asarray(counts, np.int64)
-    offsets = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, out=offsets[1:])
+    """Return where each of consecutive parts begins, and where the last one ends.
+
+    Parameters
+    ----------
+    counts
+        Shape (P,), integer: how many elements each part has.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (P + 1,), int64: part p is elements offsets[p]..offsets[p + 1] - 1.
+    """
+    counts = np.asarray(counts)
+    offsets = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
     return offsets

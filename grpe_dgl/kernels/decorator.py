@@ -1,4 +1,4 @@
-"""Numba compilation with a disk cache where one can be written, and without one elsewhere."""
+"""Numba compilation with a cache on disk, or without one where no cache folder can be written."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ def compiled(
     parallel
         Whether ``numba.prange`` loops run on several threads.
     inner
-        Whether only other compiled functions call it: then it needs no door for Python, nor a cache of its own.
+        Whether it is called only from other kernels, so that no Python wrapper and no cache of its own is made.
     fastmath
         LLVM's fast-math flags, as ``numba.njit`` takes them.
     """
@@ -28,7 +28,7 @@ def compiled(
             return numba.njit(**options)(function)
         try:
             return numba.njit(cache=True, **options)(function)
-        except RuntimeError:  # numba's answer when neither the package's folder nor the user's cache is writable
+        except RuntimeError:  # neither the package's folder nor the user's cache folder is writable
             return numba.njit(**options)(function)
 
     return decorate

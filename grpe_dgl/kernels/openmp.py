@@ -1,15 +1,16 @@
 """Run the shares of a compiled kernel on torch's own threads.
 
-numba's threads would be a second pool beside torch's: between two torch operations torch's workers still spin, waiting
-for the next, and on a small machine the two pools take the cores from each other. So a kernel is forked through the
-OpenMP runtime (libgomp) that torch itself has loaded. Where torch was built on another, Python threads do it.
+numba's threads would be a second pool beside torch's: between two operations torch's threads still spin, waiting for
+the next one, and on a machine of few cores the two pools slow each other down. So a kernel is forked through the OpenMP
+runtime (libgomp) that torch itself has loaded. Where torch was built with another runtime, a pool of Python threads
+runs the shares.
 """
 
 import ctypes
 import functools
 import glob
 import os
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
 
 import torch
@@ -32,18 +33,33 @@ def run(kernel: Any, threads: int, *arguments: Any) -> None:
     Parameters
     ----------
     kernel
-        A compiled function that hands its arguments on to `fork`.
+        A compiled function that passes its arguments to `fork`, and releases the GIL.
     threads
         How many shares there are.
     *arguments
-        What the shares take.
+        The arguments of every share.
     """
     runtime = _torch_runtime()
     if runtime.parallel or threads == 1:
         kernel(runtime, 0, threads, *arguments)
     else:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(lambda share: kernel(runtime, share, share + 1, *arguments), range(threads)))
+        others = [_pool().submit(kernel, runtime, share, share + 1, *arguments) for share in range(1, threads)]
+        try:
+            kernel(runtime, 0, 1, *arguments)
+        finally:
+            wait(others)  # they use the caller's arrays
+        for other in others:
+            other.result()  # raises what the share raised
+
+
+@functools.cache
+def _pool() -> ThreadPoolExecutor:
+    """Return the threads that run shares without libgomp; they start when they are first needed."""
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="grpe-kernel")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked process has the pool but not its threads
 
 
 @functools.cache
@@ -63,8 +79,8 @@ def _torch_runtime() -> Runtime:
 def fork(typing: Any, share: Any, runtime: Any, first: Any, last: Any, arguments: Any) -> Any:
     """Call ``share(number, arguments)`` for the numbers first..last-1 on the runtime's threads; return how many failed.
 
-    With one number only, or no runtime, the calling thread does them all. Which thread does a number is not fixed, so
-    what a share computes may depend on nothing but its number.
+    With one number only, or no runtime, the calling thread does them all. Which thread does which number is not fixed,
+    so the result of a share must depend on its number and the arguments alone.
     """
     signature = share.get_call_type(typing, (types.int64, arguments), {})
 
@@ -90,15 +106,15 @@ def fork(typing: Any, share: Any, runtime: Any, first: Any, last: Any, arguments
         )
         integer = ir.FunctionType(ir.IntType(32), [])
 
-        def ask(address: ir.Value, otherwise: int) -> ir.Value:
-            """Return what the function at `address` says, `otherwise` where there is none."""
+        def call(address: ir.Value, otherwise: int) -> ir.Value:
+            """Return the result of the function at `address`, or `otherwise` if the address is 0."""
             answer = cgutils.alloca_once_value(inside, ir.Constant(word, otherwise))
             with inside.if_then(inside.icmp_unsigned("!=", address, ir.Constant(word, 0))):
                 function = inside.inttoptr(address, integer.as_pointer())
                 inside.store(inside.sext(inside.call(function, []), word), answer)
             return inside.load(answer)
 
-        number, team = ask(number_at, 0), ask(team_at, 1)
+        number, team = call(number_at, 0), call(team_at, 1)
         with cgutils.for_range_slice(inside, inside.add(start, number), end, team) as (index, _):
             status, _ = context.call_internal_no_propagate(inside, result.fndesc, signature, [index, given])
             with inside.if_then(status.is_error):
@@ -115,7 +131,7 @@ def fork(typing: Any, share: Any, runtime: Any, first: Any, last: Any, arguments
         )
         with builder.if_else(alone) as (then, otherwise):
             with then:
-                for index in (3, 4):  # outside a team the runtime is not asked
+                for index in (3, 4):  # outside a team the runtime's two functions are not called
                     builder.store(ir.Constant(word, 0), cgutils.gep_inbounds(builder, memory, 0, index))
                 builder.call(worker, [data])
             with otherwise:

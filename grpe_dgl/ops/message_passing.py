@@ -1,4 +1,21 @@
-"""Relative attention as DGL message passing: the readable statement of the method, for any pair graph."""
+r"""Relative attention as DGL message passing: the method as the paper states it, for any pair graph.
+
+The paper (Eq. 6-9) scores a query i and a key j, in every head on its own, by their distance psi and their edge e::
+
+    a_ij = (q_i . k_j + q_i . P^query[psi] + k_j . P^key[psi] + q_i . E^query[e] + k_j . E^key[e]) / sqrt(D)
+    w_ij = softmax over j of a_ij, then dropout
+    z_i  = sum_j w_ij (v_j + P^value[psi] + E^value[e])
+
+Written so, a score takes four lookups. It takes two here, because the pair (psi, e) is one relation r of a small set
+(`grpe_dgl.relations`) and the rows are added first, once per relation and not once per pair: with one table per use,
+T[r] = P[psi_r] + E[e_r],
+
+    q_i . P^query[psi] + q_i . E^query[e] = q_i . T^query[r]        one lookup by the query
+    k_j . P^key[psi]   + k_j . E^key[e]   = k_j . T^key[r]          one lookup by the key
+
+The two cannot become one: the first depends on (i, r) and the second on (j, r). With ``key_term="self"`` the second is
+k_i . T^key[r]. Symbols and arguments: T^query, T^key, T^value are `query_table`, `key_table`, `value_table`, (R, H, D).
+"""
 
 import math
 
@@ -8,26 +25,19 @@ from dgl.ops import edge_softmax, u_dot_v, u_mul_e_sum
 from torch import Tensor
 from torch.nn import functional as F
 
+from grpe_dgl.ops.inputs import AttentionInputs
 
-def message_passing_attention(
-    pairs: dgl.DGLGraph,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    query_table: Tensor | None,
-    key_table: Tensor | None,
-    value_table: Tensor | None,
-    *,
-    key_term: str,
-    dropout: float,
-) -> Tensor:
-    """Return z of `grpe_dgl.ops.relative_attention`, shape (N, H, D); the arguments are its own."""
+
+def message_passing_attention(pairs: dgl.DGLGraph, inputs: AttentionInputs) -> Tensor:
+    """Return z of `grpe_dgl.ops.relative_attention`, shape (N, H, D)."""
+    q, k, v = inputs.q, inputs.k, inputs.v
+    query_table, key_table, value_table = inputs.tables
     num_nodes, num_heads, head_size = q.shape
     key, query = (node.long() for node in pairs.edges(order="eid"))  # (M,) each: src = j, dst = i
     relation = pairs.edata["relation"].long()  # (M,)
 
     def wide(x: Tensor) -> Tensor:
-        """Return x with D > 1: DGL's product of vectors with numbers needs edge numbers if neither is broadcast."""
+        """Return x with D > 1: for D = 1 nothing is broadcast, and DGL's product then needs explicit edge numbers."""
         return x if head_size > 1 else F.pad(x, (0, 1))
 
     def lookup(x: Tensor, table: Tensor, node: Tensor) -> Tensor:
@@ -39,9 +49,9 @@ def message_passing_attention(
     if query_table is not None:
         scores = scores + lookup(q, query_table, query)
     if key_table is not None:
-        scores = scores + lookup(k, key_table, key if key_term == "neighbour" else query)
+        scores = scores + lookup(k, key_table, key if inputs.key_term == "neighbour" else query)
     weights = edge_softmax(pairs, scores / math.sqrt(head_size))  # (M, H), over the keys of each query
-    weights = F.dropout(weights, dropout)
+    weights = F.dropout(weights, inputs.dropout)
 
     z = u_mul_e_sum(pairs, wide(v), weights.unsqueeze(-1))[..., :head_size]  # (N, H, D)
     if value_table is not None:

@@ -1,4 +1,4 @@
-"""x + dropout(update), with a kernel of our own on the CPU: there, drawing a mask takes longer than the addition."""
+"""x + dropout(update), by a kernel of its own on the CPU: there, torch takes longer to draw a mask than to add."""
 
 from typing import Any
 
@@ -9,23 +9,23 @@ from torch import Tensor
 
 
 def residual_dropout(x: Tensor, update: Tensor, dropout: float) -> Tensor:
-    """Return x + update, where each number of the update is dropped at random.
+    """Return x + update, with dropout applied to the update.
 
-    On the CPU nothing is stored for the backward pass: what stays is a function of the place and of one seed, which
-    torch's generator gives.
+    On the CPU nothing is stored for the backward pass: the mask is a function of the position and of one seed, which
+    comes from torch's generator.
 
     Parameters
     ----------
     x, update
-        Of one shape and type.
+        Of the same shape and type.
     dropout
-        The chance that a number becomes zero, the others being scaled by 1 / (1 - dropout).
+        The probability that a number is set to zero; the others are scaled by 1 / (1 - dropout).
     """
     if dropout == 0.0:
         return x + update
-    same = x.shape == update.shape and x.dtype == update.dtype
-    ours = same and x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64)
-    if not ours or torch.compiler.is_compiling():
+    alike = x.shape == update.shape and x.dtype == update.dtype
+    supported = alike and x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64)
+    if not supported or torch.compiler.is_compiling():
         return x + F.dropout(update, dropout)
     result: Tensor = _ResidualDropout.apply(x, update, dropout, int(torch.randint(2**62, ())))
     return result
@@ -35,7 +35,7 @@ class _ResidualDropout(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, update: Tensor, dropout: float, seed: int) -> Tensor:
         ctx.options = dropout, seed
-        return _kept(update, dropout, seed, x)
+        return _with_dropout(update, dropout, seed, x)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
@@ -43,25 +43,25 @@ class _ResidualDropout(torch.autograd.Function):
 
 
 class _Dropout(torch.autograd.Function):
-    """Linear in the update, and so its own gradient."""
+    """Dropout alone; it is linear, so its gradient is the same operation."""
 
     @staticmethod
     def forward(ctx: Any, update: Tensor, dropout: float, seed: int) -> Tensor:
         ctx.options = dropout, seed
-        return _kept(update, dropout, seed, None)
+        return _with_dropout(update, dropout, seed, None)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         return _Dropout.apply(grad, *ctx.options), None, None
 
 
-def _kept(update: Tensor, dropout: float, seed: int, x: Tensor | None) -> Tensor:
-    """Return what stays of the update, added to x if there is one."""
-    from grpe_dgl.ops.fused.residual import add_kept  # numba stays unloaded for those who only export or use CUDA
+def _with_dropout(update: Tensor, dropout: float, seed: int, x: Tensor | None) -> Tensor:
+    """Return the update after dropout, added to x if there is one."""
+    from grpe_dgl.ops.fused.residual import add_with_dropout  # here for start-up time: numba takes long to load
 
     update = update.contiguous()
     out = torch.empty_like(update)
-    x_or_none = np.empty(0, out.numpy().dtype) if x is None else x.detach().contiguous().view(-1).numpy()
+    x_or_empty = np.empty(0, out.numpy().dtype) if x is None else x.detach().contiguous().view(-1).numpy()
     if out.numel():
-        add_kept(x_or_none, update.detach().view(-1).numpy(), dropout, seed, out.view(-1).numpy())
+        add_with_dropout(x_or_empty, update.detach().view(-1).numpy(), dropout, seed, out.view(-1).numpy())
     return out

@@ -23,8 +23,8 @@ def threads():
     torch.set_num_threads(before)
 
 
-def kept(n, heads, dropout):
-    """Return which weights dropout keeps, (query, head, key), from uniform weights that meet one-hot values."""
+def draw_keep_mask(n, heads, dropout):
+    """Return which weights dropout keeps, (query, head, key), from uniform weights and one-hot values."""
     pairs = complete_pairs(torch.tensor([n]))
     pairs.edata["relation"] = torch.zeros(n * n, dtype=torch.int32)
     q = torch.zeros(n, heads, n)
@@ -37,15 +37,17 @@ def kept(n, heads, dropout):
 @pytest.mark.parametrize("dropout", [0.1, 0.5])
 def test_dropout_is_random(dropout):
     torch.manual_seed(11)
-    stays = torch.stack([kept(64, 9, dropout) for _ in range(6)]) - (1 - dropout)  # (seed, query, head, key)
+    keep_mask = torch.stack([draw_keep_mask(64, 9, dropout) for _ in range(6)])  # (seed, query, head, key)
+    keep_mask -= 1 - dropout
     deviation = (dropout * (1 - dropout)) ** 0.5
-    assert abs(float(stays.mean())) < 4.5 * deviation / stays.numel() ** 0.5
+    assert abs(float(keep_mask.mean())) < 4.5 * deviation / keep_mask.numel() ** 0.5
     for axis in range(4):  # no query, head, key or seed is favoured
-        means = stays.transpose(0, axis).flatten(1).mean(1)
-        assert float(means.abs().max()) < 4.5 * deviation / (stays.numel() / len(means)) ** 0.5
-    for axis in range(4):  # and neighbours know nothing of each other
+        means = keep_mask.transpose(0, axis).flatten(1).mean(1)
+        assert float(means.abs().max()) < 4.5 * deviation / (keep_mask.numel() / len(means)) ** 0.5
+    for axis in range(4):  # and neighbours are not correlated
         for step in (1, 2, 4):
-            a, b = stays.narrow(axis, 0, stays.shape[axis] - step), stays.narrow(axis, step, stays.shape[axis] - step)
+            size = keep_mask.shape[axis] - step
+            a, b = keep_mask.narrow(axis, 0, size), keep_mask.narrow(axis, step, size)
             assert abs(float((a * b).mean())) < 4.5 * deviation**2 / a.numel() ** 0.5
 
 
@@ -163,6 +165,17 @@ def test_a_relation_the_tables_lack():
         output_and_gradients(inputs, "fused")
     inputs.pairs.edata["relation"][7] = -1
     with pytest.raises(ValueError, match=r"is -1 at pair 7; accepted: 0\.\.4"):
+        output_and_gradients(inputs, "fused")
+
+
+@pytest.mark.parametrize("wrong", [-1, 2**31])
+def test_a_relation_that_is_no_number_of_a_row(wrong):
+    """Without tables there is no number of rows to compare with, and still no memory is read outside of an array."""
+    inputs = random_inputs([4], 3, 4, 5, present=(False, False, False))
+    relation = inputs.pairs.edata["relation"].long()
+    relation[7] = wrong
+    inputs.pairs.edata["relation"] = relation
+    with pytest.raises(ValueError, match=rf"{wrong}.*; accepted: 0\.\.2147483647"):
         output_and_gradients(inputs, "fused")
 
 

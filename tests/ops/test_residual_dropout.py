@@ -4,8 +4,8 @@ import torch
 from grpe_dgl.ops.residual_dropout import residual_dropout
 
 
-def kept(shape, dropout, dtype=torch.float32):
-    """Return which numbers stay, scaled: an update of ones is added to zeros."""
+def draw_keep_mask(shape, dropout, dtype=torch.float32):
+    """Return which numbers are kept, scaled: an update of ones is added to zeros."""
     return residual_dropout(torch.zeros(shape, dtype=dtype), torch.ones(shape, dtype=dtype), dropout)
 
 
@@ -15,23 +15,23 @@ def test_numbers_are_dropped_or_scaled(shape, dtype):
     torch.manual_seed(0)
     x, update = torch.randn(2, *shape, dtype=dtype)
     torch.manual_seed(1)
-    stays = kept(shape, 0.25, dtype)
-    assert all(value in (0.0, pytest.approx(1 / 0.75)) for value in stays.unique().tolist())
+    keep_mask = draw_keep_mask(shape, 0.25, dtype)
+    assert all(value in (0.0, pytest.approx(1 / 0.75)) for value in keep_mask.unique().tolist())
     torch.manual_seed(1)
-    torch.testing.assert_close(residual_dropout(x, update, 0.25), x + stays * update)
+    torch.testing.assert_close(residual_dropout(x, update, 0.25), x + keep_mask * update)
 
 
 @pytest.mark.parametrize("dropout", [0.1, 0.5])
 def test_what_is_dropped_is_random(dropout):
     torch.manual_seed(0)
-    stays = torch.stack([kept((40_000, 8), dropout) for _ in range(4)]) * (1 - dropout) - (1 - dropout)
+    keep_mask = torch.stack([draw_keep_mask((40_000, 8), dropout) for _ in range(4)]) * (1 - dropout) - (1 - dropout)
     deviation = (dropout * (1 - dropout)) ** 0.5
-    for mean in (stays.mean(), *stays.mean(1).flatten()):  # of all, and of every column
+    for mean in (keep_mask.mean(), *keep_mask.mean(1).flatten()):  # of all, and of every column
         assert abs(mean) < 5 * deviation / (40_000**0.5)
     for shift in (1, 8, 4096):  # neighbours, rows, blocks
-        flat = stays.flatten(1)
+        flat = keep_mask.flatten(1)
         assert abs((flat[:, shift:] * flat[:, :-shift]).mean()) < 5 * deviation**2 / flat[:, shift:].numel() ** 0.5
-    assert abs((stays[0] * stays[1]).mean()) < 5 * deviation**2 / stays[0].numel() ** 0.5  # two seeds
+    assert abs((keep_mask[0] * keep_mask[1]).mean()) < 5 * deviation**2 / keep_mask[0].numel() ** 0.5  # two seeds
 
 
 def test_gradient():
@@ -52,7 +52,7 @@ def test_threads_change_nothing():
         before = torch.get_num_threads()
         torch.set_num_threads(threads)
         torch.manual_seed(0)
-        results.append(kept((300, 77), 0.3))
+        results.append(draw_keep_mask((300, 77), 0.3))
         torch.set_num_threads(before)
     assert torch.equal(*results)
 

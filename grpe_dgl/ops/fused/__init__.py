@@ -1,6 +1,5 @@
 """Relative attention as one CPU kernel (numba) that stores nothing per pair and head."""
 
 from grpe_dgl.ops.fused.operation import fused_attention
-from grpe_dgl.ops.fused.plan import is_complete
 
-__all__ = ["fused_attention", "is_complete"]
+__all__ = ["fused_attention"]

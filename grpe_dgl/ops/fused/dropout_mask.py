@@ -1,4 +1,4 @@
-"""Which attention weights dropout keeps: a random number computed from (seed, query, key, head), never stored."""
+"""Dropout masks that are computed from (seed, query, key, head) each time they are needed, and never stored."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from numba.core import types
 from numba.core.extending import intrinsic
 
 from grpe_dgl.kernels.decorator import compiled
-from grpe_dgl.ops.fused.lanes import LANES, Lanes, constant, noinline, spread, store
+from grpe_dgl.ops.fused.lanes import LANES, constant, noinline, splat, spread, store
 from grpe_dgl.ops.fused.products import KEYS, ROWS
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -27,26 +27,25 @@ def row_key(seed, query):  # type: ignore[no-untyped-def]
 
 
 @compiled(inner=True)
-def keep_rows(seed, query, first_counter, step, dropout, columns, out):  # type: ignore[no-untyped-def]
-    """Fill four rows of `columns` vectors with what the weights of queries query..query+3 are to be multiplied by.
+def fill_keep_mask(seed, query, first_counter, step, dropout, columns, out):  # type: ignore[no-untyped-def]
+    """Fill four rows of `columns` vectors with the factors of the weights of queries query..query+3.
 
-    The counters of a row's keys are `step` apart. Rows of `out` are `KEYS` apart.
+    A factor is 0 or 1 / (1 - dropout). The counters of a row's keys are `step` apart. Rows of `out` are `KEYS` apart.
     """
     noinline()
-    threshold, scale = np.int64(dropout * 4294967296.0), out.dtype.type(1.0 / (1.0 - dropout))
+    threshold, scale = np.int64(dropout * 4294967296.0), splat(1.0 / (1.0 - dropout), out)
     for row in range(ROWS):
         key = row_key(seed, query + row)
         for j in range(columns):
-            store(out, row * KEYS + j, keep(key, first_counter + j * step, threshold, scale))
+            store(out, row * KEYS + j, keep_factors(key, first_counter + j * step, threshold, scale))
 
 
 @intrinsic
-def keep(typing: Any, key: Any, counter: Any, threshold: Any, scale: Any) -> Any:
-    """Return `scale` in the lanes that stay and 0 in those that are dropped, the first lane being `counter`.
+def keep_factors(typing: Any, key: Any, counter: Any, threshold: Any, scale: Any) -> Any:
+    """Return the vector `scale`, with 0 in the lanes that are dropped; the first lane's number is `counter`.
 
-    A counter is hashed twice, keyed by the two halves of the row's key; it is dropped if the 32 bits that come out are
-    below `threshold` = dropout * 2^32. The hash is Wellons's ``lowbias32``: three multiplications' worth of avalanche,
-    all of it on vectors.
+    A lane's number is hashed twice, keyed by the two halves of the row's key; the lane is dropped if the resulting 32
+    bits are below `threshold` = dropout * 2^32. The hash is Wellons's ``lowbias32``, computed on vectors.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -69,7 +68,6 @@ def keep(typing: Any, key: Any, counter: Any, threshold: Any, scale: Any) -> Any
         x = mixed(builder.add(x, word(key)))
         x = mixed(builder.xor(x, word(builder.lshr(key, ir.Constant(key.type, 32)))))
         dropped = builder.icmp_unsigned("<", x, word(threshold))
-        scales = spread(builder, scale)
-        return builder.select(dropped, ir.Constant(scales.type, [ir.Constant(scale.type, 0.0)] * LANES), scales)
+        return builder.select(dropped, constant(scale.type, 0.0), scale)
 
-    return Lanes(scale)(types.uint64, types.int64, types.int64, scale), codegen
+    return scale(types.uint64, types.int64, types.int64, scale), codegen

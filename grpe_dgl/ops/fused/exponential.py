@@ -1,4 +1,4 @@
-"""The exponential function of eight heads at once; `math.exp` would be called for one number at a time."""
+"""The exponential function of a vector of eight heads; `math.exp` takes one number at a time."""
 
 import math
 from typing import Any
@@ -9,7 +9,7 @@ from numba.core.extending import intrinsic
 from grpe_dgl.ops.fused.lanes import LANES, constant, fused_multiply_add
 
 LOG2_E = 1.4426950408889634
-# ln 2 in two parts, of which the first has so few digits that its product with an exponent is exact.
+# ln 2 in two parts, the first with so few digits that its product with an exponent is exact.
 LN_2_HIGH, LN_2_LOW = {}, {}
 LN_2_HIGH[32], LN_2_LOW[32] = 0.693359375, -2.12194440054690583e-4
 LN_2_HIGH[64], LN_2_LOW[64] = 6.93145751953125e-1, 1.42860682030941723212e-6
@@ -41,10 +41,10 @@ def exp(typing: Any, x: Any) -> Any:
         def number(c: float) -> ir.Constant:
             return constant(vector, c)
 
-        # Compared so that NaN stays: it fails every ordered comparison.
+        # An ordered comparison with NaN is false, so NaN is kept.
         too_low = builder.fcmp_ordered("<", value, number(LOWEST[bits]))
         value = builder.select(too_low, number(LOWEST[bits]), value)
-        # Adding 1.5 * 2^mantissa rounds to a whole number, which then stands in the lowest bits.
+        # Adding 1.5 * 2^mantissa rounds to a whole number, which is then in the lowest bits.
         shift = number(1.5 * 2.0 ** MANTISSA_BITS[bits])
         shifted = fused_multiply_add(builder, value, number(LOG2_E), shift)
         n = builder.fsub(shifted, shift)

@@ -1,11 +1,12 @@
 """Eight heads side by side: a vector type for numba kernels, so that a kernel reads as if it had one head.
 
-A value of this type holds one number for each of `LANES` heads and lives in vector registers (one AVX register of
-float32, two of float64). The functions below are the only things that can be done to it. Memory is a plain
-one-dimensional array, indexed in whole vectors: vector i of `array` is array[i * LANES : (i + 1) * LANES].
+A value of this type holds one number for each of `LANES` heads and is kept in vector registers (one AVX register of
+float32, two of float64). The functions below are its only operations. Memory is a plain one-dimensional array, or a
+pointer to its first element (`ops.fused.pointers`), indexed in whole vectors: vector i of `array` is
+array[i * LANES : (i + 1) * LANES].
 
-Written as LLVM vectors because loops over eight heads are left scalar by the compiler wherever it cannot prove that
-two arrays do not overlap.
+These are LLVM vectors because the compiler does not vectorise a loop over eight heads wherever it cannot prove that two
+arrays do not overlap.
 """
 
 from collections.abc import Callable
@@ -61,8 +62,13 @@ def fused_multiply_add(builder: ir.IRBuilder, a: ir.Value, b: ir.Value, c: ir.Va
     return builder.call(function, [a, b, c])
 
 
+def data_of(context: Any, builder: ir.IRBuilder, array: Any, value: ir.Value) -> ir.Value:
+    """Return the address of the first element of an array, or the pointer itself."""
+    return value if isinstance(array, types.CPointer) else context.make_array(array)(context, builder, value).data
+
+
 def _address(context: Any, builder: ir.IRBuilder, array: Any, value: ir.Value, index: ir.Value) -> ir.Value:
-    data = context.make_array(array)(context, builder, value).data
+    data = data_of(context, builder, array, value)
     first = builder.gep(data, [builder.mul(index, ir.Constant(index.type, LANES))])
     return builder.bitcast(first, _vector(array.dtype).as_pointer())
 
@@ -93,24 +99,13 @@ def store(typing: Any, array: Any, index: Any, value: Any) -> Any:
 
 
 @intrinsic
-def number_at(typing: Any, array: Any, index: Any) -> Any:
-    """Return array[index] of an array of integers; unlike there, a negative index is not looked for."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(array)(context, builder, arguments[0]).data
-        return builder.sext(builder.load(builder.gep(data, [arguments[1]])), ir.IntType(64))
-
-    return types.int64(array, types.int64), codegen
-
-
-@intrinsic
-def splat(typing: Any, scalar: Any) -> Any:
-    """Return the vector with `scalar` in every lane."""
+def splat(typing: Any, number: Any, like: Any) -> Any:
+    """Return the vector with `number` in every lane, of the type of the elements of `like`."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return spread(builder, arguments[0])
 
-    return Lanes(scalar)(scalar), codegen
+    return Lanes(like.dtype)(like.dtype, like), codegen
 
 
 @intrinsic
@@ -125,10 +120,21 @@ def fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
 
 @intrinsic
 def noinline(typing: Any) -> Any:
-    """Keep the function this is called in a function: inlined at each call, the products take minutes to compile."""
+    """Prevent inlining of the calling function: inlined at every call site, the products take minutes to compile."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@intrinsic
+def inline(typing: Any) -> Any:
+    """Force inlining of the calling function: its arguments are too many to be passed for every tile of a graph."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.function.attributes.add("alwaysinline")
         return context.get_dummy_value()
 
     return types.void(), codegen
@@ -149,5 +155,5 @@ add = _binary("add", lambda builder, a, b: builder.fadd(a, b))
 sub = _binary("sub", lambda builder, a, b: builder.fsub(a, b))
 mul = _binary("mul", lambda builder, a, b: builder.fmul(a, b))
 div = _binary("div", lambda builder, a, b: builder.fdiv(a, b))
-# Where b is NaN the result is a: a score that is NaN shows in its weight, not in the row's maximum.
+# Where b is NaN the result is a: a score that is NaN makes its weight NaN, not the maximum of its row.
 maximum = _binary("maximum", lambda builder, a, b: builder.select(builder.fcmp_ordered("<", a, b), b, a))

@@ -1,15 +1,15 @@
-"""The three small matrix products the kernels are made of, for four query rows at a time and eight heads at once.
+"""The three small matrix products of the kernels, for four query rows and eight heads at a time.
 
-Every number below is a vector of eight heads (`lanes`), every matrix row-major in a flat array. Four rows by two
-columns are summed up in eight registers, so that a value read from memory is used two or four times. In what follows A
-is the block of four rows, B the other side; widths and the other side's rows come in twos, which callers pad to.
+Every number below is a vector of eight heads (`lanes`), every matrix is row-major in flat memory. Four rows by two
+columns are summed up in eight registers, so that a value read from memory is used two or four times. Below, A is the
+block of four rows and B the other factor; widths and the number of B's rows are even, callers pad them.
 """
 
 from grpe_dgl.kernels.decorator import compiled
 from grpe_dgl.ops.fused.lanes import fma, load, noinline, splat, store
 
 ROWS = 4  # queries in one block
-# Queries and keys worked on together, so that what one block of rows reads is still in the cache for the next.
+# Queries and keys worked on together, so that the keys read for one block of rows are still cached for the next.
 QUERIES = 64
 KEYS = 64
 
@@ -21,7 +21,7 @@ def dot_rows(a, first_a, b, first_b, rows_b, width, c, first_c, columns_c):  # t
     Row 0 of each matrix begins at vector `first_*` of its array; A and B are `width` wide.
     """
     noinline()
-    zero = splat(a.dtype.type(0))
+    zero = splat(0, a)
     for j in range(0, rows_b, 2):
         c00 = c01 = c10 = c11 = c20 = c21 = c30 = c31 = zero
         at_a, at_b = first_a, first_b + j * width

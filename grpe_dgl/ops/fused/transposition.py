@@ -1,4 +1,4 @@
-"""Turn eight heads' rows of numbers into rows of eight heads, and back, in registers."""
+"""Transpose blocks of eight heads by eight columns in registers."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.core.extending import intrinsic
 
-from grpe_dgl.ops.fused.lanes import LANES, spread
+from grpe_dgl.ops.fused.lanes import LANES, data_of, spread
 
 
 def _transposed(builder: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Value]:
@@ -33,7 +33,7 @@ def copy_transposed(typing: Any, source: Any, at: Any, step: Any, out: Any, to: 
         align = source.dtype.bitwidth // 8
 
         def address(array: Any, value: ir.Value, first: ir.Value, stride: ir.Value, row: int) -> ir.Value:
-            data = context.make_array(array)(context, builder, value).data
+            data = data_of(context, builder, array, value)
             element = builder.add(first, builder.mul(stride, ir.Constant(stride.type, row)))
             return builder.bitcast(builder.gep(data, [element]), factors.type.as_pointer())
 
@@ -45,4 +45,4 @@ def copy_transposed(typing: Any, source: Any, at: Any, step: Any, out: Any, to: 
             builder.store(builder.fmul(column, factors), to_row, align=align)
         return context.get_dummy_value()
 
-    return types.void(source, types.int64, types.int64, out, types.int64, types.int64, factor), codegen
+    return types.void(source, types.int64, types.int64, out, types.int64, types.int64, source.dtype), codegen
