@@ -6,7 +6,7 @@ BIN := .venv/bin
 
 help:
 	@echo "make demo       generate a small CLUSTER, train GRPE-Tiny on it, evaluate: minutes on two cores"
-	@echo "make test       lint, type-check and run every test"
+	@echo "make test       lint, check the layers and the types, and run every test"
 	@echo "make test-fast  the tests that take seconds"
 	@echo "make install    only make the environment in .venv"
 	@echo "make clean      remove the environment and caches"
@@ -32,6 +32,7 @@ demo: install
 lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
 
 types: install
 	$(BIN)/mypy
