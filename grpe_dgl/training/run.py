@@ -18,7 +18,7 @@ from grpe_dgl.recipe import Recipe
 from grpe_dgl.recipe.comparison import require_same_recipe
 from grpe_dgl.training.curves import draw_curves
 from grpe_dgl.training.distributed import SINGLE, Processes
-from grpe_dgl.training.evaluation import is_labelled, measure, predict_split
+from grpe_dgl.training.evaluation import batch_of_rows, is_labelled, measure, predict_split
 from grpe_dgl.training.history import best_epoch, seconds_by_part, to_csv
 from grpe_dgl.training.loop import train, training_batches
 from grpe_dgl.training.run_folder import RunFolder
@@ -178,7 +178,8 @@ def _finish(
             processes=processes,
             precision=training.precision,
         )
-        splits[name] = measure(training.metric, predictions, split.labels())
+        batches = batch_of_rows(split, training.batch_size)
+        splits[name] = measure(training.metric, predictions, split.labels(), batches)
     seconds = seconds_by_part(state.history)
     results = {
         "dataset": best.schema.name,

@@ -138,6 +138,12 @@ def test_differences_between_the_paper_and_the_authors_scripts_are_in_the_commen
         assert load_recipe(name).model.attention_dropout == 0.1
 
 
+def test_weighted_accuracy_beside_the_papers_number_is_the_benchmarks():
+    for name, paper in ((key[0], paper) for key, paper in _papers().items()):
+        expected = {"test weighted accuracy": "sbm_accuracy"}.get(str(paper.metric))
+        assert expected is None or load_recipe(name).training.metric == expected, name
+
+
 def test_one_number_or_several():
     several = Paper(table="t", values={"train MAE": "1", "test MAE": "2"})
     assert several.numbers == {"train MAE": "1", "test MAE": "2"} and several.text() == "1 (train MAE), 2 (test MAE)"
@@ -182,5 +188,5 @@ def test_files_recipes_and_keys_of_the_page_exist():
         section, name = key.split(".")
         assert name in recipe[section], key
     assert {name for name in shipped_recipes() if name not in words} == {"demo", "property", "zinc_short"}
-    metrics = {"rocauc", "ap", "mae"}
+    metrics = {"rocauc", "ap", "mae", "sbm_accuracy"}
     assert metrics <= words and metrics <= set(METRICS)
