@@ -39,6 +39,7 @@ def finetune_command(
     source = Pretrained.load(checkpoint)
     name, recipe, wanted = _resolve(target, dataset)
     frozen = {"training.freeze_encoder": True} if freeze_encoder else {}
+    written = recipe
     changes = recipe_overrides(options, recipe.to_dict()["training"])
     recipe = source.adapt(recipe).override({**frozen, **changes}, source=name)
     folder = resolve_dataset(wanted, options.data, options.raw_dir)
@@ -47,7 +48,9 @@ def finetune_command(
         say(f"recipe {name}, data {folder}")
         _show_transfer(source, recipe, transferred)
     out = options.out or Path("runs") / f"finetune_{Path(wanted).name}"
-    show_experiment(recipe, folder, out, options, start=source.start(recipe))
+    show_experiment(
+        recipe, folder, out, options, written=written, start=source.start(recipe), differs=source.differences(written)
+    )
 
 
 def _resolve(target: str, dataset: str | None) -> "tuple[str, Recipe, str]":

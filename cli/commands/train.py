@@ -6,7 +6,7 @@ import click
 
 from ..support.resolve_dataset import resolve_dataset
 from ..support.show_experiment import show_experiment
-from ..support.training_options import TrainingOptions, recipe_overrides, training_options
+from ..support.training_options import TrainingOptions, as_written, recipe_overrides, training_options
 
 
 @click.command("train")
@@ -41,4 +41,4 @@ def train_command(recipe: str, dataset: str | None, options: TrainingOptions) ->
         chosen = chosen.override({"dataset": Path(wanted).name})
         name = f"{name}_{Path(wanted).name}"
     folder = resolve_dataset(wanted, options.data, options.raw_dir)
-    show_experiment(chosen, folder, options.out or Path("runs") / name, options)
+    show_experiment(chosen, folder, options.out or Path("runs") / name, options, written=as_written(recipe))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,9 @@ from grpe_dgl.messages import counted
 from .duration import Duration
 from .first_process import say
 from .options import data_option, device_option, options_as, raw_dir_option
+
+if TYPE_CHECKING:
+    from grpe_dgl.recipe import Recipe
 
 SHORTCUTS = ("runs", "seed", "epochs", "batch_size", "learning_rate", "precision")  # keys of the recipe's training
 WARMUP = "training.warmup_"  # its length, in epochs or updates
@@ -82,6 +85,17 @@ def recipe_overrides(options: TrainingOptions, training: Any) -> dict[str, objec
         notes = [_change(key.removeprefix("training."), value, training) for key, value in changes.items()]
         say(f"{'; '.join(reversed(notes))}, as --epochs is {epochs}")
     return {**given, **changes, **asked}
+
+
+def as_written(recipe: str) -> "Recipe | None":
+    """Return a recipe without the changes of options; None where it is not complete without them."""
+    from grpe_dgl.errors import InputError
+    from grpe_dgl.recipe import load_recipe
+
+    try:
+        return load_recipe(recipe)
+    except InputError:
+        return None
 
 
 def _change(key: str, value: Any, training: dict[str, Any]) -> str:

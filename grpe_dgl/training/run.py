@@ -159,7 +159,7 @@ def run(
 def _finish(
     recipe: Recipe, data: Dataset, files: RunFolder, state: State, processes: Processes, *, stopped_early: bool
 ) -> dict[str, Any]:
-    """Evaluate the best model on every labelled split except train; write and return the results."""
+    """Evaluate the best model on every labelled split; write and return the results."""
     training = recipe.training
     assert training.metric is not None and training.loss is not None
     processes.wait()
@@ -168,7 +168,7 @@ def _finish(
     index = best_epoch(state.history, training.metric)
     splits = {}
     for name, split in data.splits.items():
-        if name == "train" or not len(split) or not is_labelled(split):
+        if not len(split) or not is_labelled(split):
             continue
         predictions = predict_split(
             state.model,

@@ -28,7 +28,7 @@ def test_runs_and_options_land_in_the_recipe(folder):
         saved = load_checkpoint(folder / f"runs/two/seed-{seed}/best.ckpt")
         assert saved.recipe.training.seed == seed and saved.recipe.training.epochs == 2
         assert saved.recipe.model.layers == 1 and saved.recipe.dataset == "tiny"
-    assert "| runs | valid mae | test mae |\n" in output
+    assert "| runs | parameters | train mae | valid mae | test mae |\n" in output
     summary = json.loads((folder / "runs/two/summary.json").read_text())
     values = summary["rows"][0]["splits"]["test"]["values"]
     assert summary["rows"][0]["splits"]["test"]["mean"] == pytest.approx(sum(values) / 2)
@@ -92,7 +92,7 @@ def test_variants_make_a_table_beside_the_papers_numbers(folder):
     output = grpe_in(folder, "train", "variants.yaml", "--out", "runs/variants")
     assert "runs/variants: compared in runs/variants/table.md; every run's folder has its best.ckpt" in output
     table = (folder / "runs/variants/table.md").read_text().splitlines()
-    assert table[0] == "| variant | runs | valid mae | test mae | paper |"
+    assert table[0] == "| variant | runs | parameters | train mae | valid mae | test mae | paper |"
     assert table[2].startswith("| near | 1 |") and table[2].endswith("| 0.1 (test MAE) |")
     assert table[3].startswith("| plain | 1 |")
     assert load_checkpoint(folder / "runs/variants/near/seed-0/best.ckpt").recipe.model.max_distance == 1
