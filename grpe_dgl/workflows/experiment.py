@@ -73,8 +73,8 @@ def run_experiment(
     start
         Puts other weights than random ones into each new model, and returns where they come from.
     written
-        The recipe as its file has it, where `recipe` has changes: runs that differ are marked beside the paper's number.
-        Those that quote a number of a shipped recipe are compared with that recipe.
+        The recipe as its file has it, where `recipe` has changes: runs that differ from it are marked beside the
+        number of the paper. Those that quote a number of a shipped recipe are compared with that recipe.
     differs
         What else differs from the setting of the paper's number, such as the model that `start` takes weights from.
     callbacks
