@@ -9,6 +9,7 @@ from torch import Tensor
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.kernels.decorator import compiled
+from grpe_dgl.kernels.threads import as_many_threads_as_torch
 from grpe_dgl.offsets import offsets_of
 from grpe_dgl.relations import Relations
 from grpe_dgl.transforms.homogeneous import require_homogeneous
@@ -74,17 +75,18 @@ class ToPairGraph(BaseTransform):
             node_offsets, edge_offsets, source, target, limit=codes.max_distance, undirected=self.undirected
         )
         relation = np.empty(len(distances), np.int32)
-        _fill_relations(
-            node_offsets,
-            edge_offsets,
-            distances,
-            (source, target, edge_types[keep].numpy()),
-            virtual.numpy(),
-            self.undirected,
-            codes.relation_of_distance(),
-            (codes.own, codes.virtual),
-            relation,
-        )
+        with as_many_threads_as_torch():
+            _fill_relations(
+                node_offsets,
+                edge_offsets,
+                distances,
+                (source, target, edge_types[keep].numpy()),
+                virtual.numpy(),
+                self.undirected,
+                codes.relation_of_distance(),
+                (codes.own, codes.virtual),
+                relation,
+            )
 
         pairs = complete_pairs(graph.batch_num_nodes(), idtype=graph.idtype)
         for name, data in graph.ndata.items():

@@ -5,6 +5,8 @@ import numpy as np
 import numpy.typing as npt
 
 from grpe_dgl.kernels.decorator import compiled
+from grpe_dgl.kernels.threads import as_many_threads_as_torch
+from grpe_dgl.offsets import offsets_of
 from grpe_dgl.relations import LARGEST_DISTANCE, UNREACHABLE
 
 DENSE = 8  # edges per node from which sets of bits are searched faster than lists of neighbours
@@ -44,12 +46,14 @@ def all_pairs_distances(
     numpy.ndarray
         Shape (M,), uint8, with M the sum of n * n over the graphs.
     """
-    sizes = np.diff(node_offsets)
-    pair_offsets = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes * sizes, out=pair_offsets[1:])
+    pair_offsets = offsets_of(np.diff(node_offsets) ** 2)
     distances = np.empty(pair_offsets[-1], np.uint8)
-    fill = _fill if parallel else _fill_serial
-    fill(node_offsets, edge_offsets, pair_offsets, src, dst, limit, undirected, distances)
+    arguments = (node_offsets, edge_offsets, pair_offsets, src, dst, limit, undirected, distances)
+    if parallel:
+        with as_many_threads_as_torch():
+            _fill(*arguments)
+    else:
+        _fill_serial(*arguments)
     return distances
 
 

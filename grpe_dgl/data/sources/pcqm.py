@@ -93,7 +93,7 @@ def _splits(file: Path, names: tuple[str, ...]) -> dict[str, npt.NDArray[np.int6
     It holds numpy arrays, which `torch.load` refuses by default. The few types they are made of are allowed, under the
     names that old and new numpy give them; anything else in the file is still refused.
     """
-    import torch
+    import torch  # here for start-up time: workers that read SMILES do not need it
 
     reconstruct = np.zeros(0).__reduce__()[0]
     allowed: list[object] = [np.ndarray, np.dtype, type(np.dtype(np.int64)), type(np.dtype(np.int32))]
