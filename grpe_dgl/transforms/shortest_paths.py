@@ -35,7 +35,7 @@ def all_pairs_distances(
     src, dst
         The edges, numbered within their graph from 0, shape (edges,) each.
     limit
-        The largest distance told exactly, at most 253. The search goes no further.
+        The largest distance stored exactly, at most 253. The search goes no further.
     undirected
         Whether an edge can be walked in both directions.
     parallel
@@ -97,9 +97,9 @@ def _fill_graph(n, src, dst, limit, undirected, distances):  # type: ignore[no-u
 
 @compiled()
 def _search_bits(n, src, dst, limit, undirected, distances):  # type: ignore[no-untyped-def]
-    """Level by level, ask of every node not yet found whether any of its neighbours is in the last level.
+    """Level by level, test for every node not yet found whether any of its neighbours is in the last level.
 
-    Neighbours and levels are sets of bits, so that a question takes n / 64 steps. With many edges most nodes are found
+    Neighbours and levels are sets of bits, so that a test takes n / 64 steps. With many edges most nodes are found
     in two or three levels.
     """
     words = (n + 63) // 64
@@ -142,7 +142,7 @@ def _search_lists(n, src, dst, limit, undirected, distances):  # type: ignore[no
     # component and the search can stop as soon as the component is complete. A directed search must run to its end.
     component, component_size = _components(n, indptr, indices, undirected)
     queue = np.empty(n, np.int64)
-    seen_from = np.full(n, -1, np.int64)  # the last i whose search came by; so nothing is cleared between searches
+    seen_from = np.full(n, -1, np.int64)  # the last i whose search visited it; no clearing between searches
     for i in range(n):
         row = distances[i * n : (i + 1) * n]
         for j in range(n):
