@@ -27,6 +27,7 @@ class TrainingOptions:
     raw_dir: Path | None
     out: Path | None
     resume: bool
+    variant: str | None
     runs: int | None
     seed: int | None
     epochs: int | None
@@ -48,6 +49,7 @@ training_options = options_as(
         raw_dir_option,
         click.option("--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: runs/NAME]"),
         click.option("--resume", is_flag=True, help="Continue the run in --out."),
+        click.option("--variant", metavar="NAME", help="Train this variant of the recipe alone."),
         click.option("--runs", type=int, help="training.runs: how many seeds to train."),
         click.option("--seed", type=int, help="training.seed: the seed of the first run."),
         click.option("--epochs", type=int, help="training.epochs: the length of the schedule."),
@@ -87,13 +89,25 @@ def recipe_overrides(options: TrainingOptions, training: Any) -> dict[str, objec
     return {**given, **changes, **asked}
 
 
-def as_written(recipe: str) -> "Recipe | None":
+def choose_variant(recipe: "Recipe", name: str | None) -> "Recipe":
+    """Return the recipe of the variant that ``--variant`` names; the recipe itself without the option."""
+    from grpe_dgl.errors import InputError
+
+    if name is None:
+        return recipe
+    try:
+        return recipe.variant(name)
+    except InputError as error:
+        raise click.UsageError(f"--variant: {error}") from None
+
+
+def as_written(recipe: str, variant: str | None = None) -> "Recipe | None":
     """Return a recipe without the changes of options; None where it is not complete without them."""
     from grpe_dgl.errors import InputError
     from grpe_dgl.recipe import load_recipe
 
     try:
-        return load_recipe(recipe)
+        return choose_variant(load_recipe(recipe), variant)
     except InputError:
         return None
 

@@ -64,11 +64,16 @@ class Pretrained:
     def preview(self, recipe: Recipe, dataset_folder: Path) -> Transferred:
         """Return what a new model for this recipe and dataset takes over, or raise if the weights do not fit it."""
         schema = load(dataset_folder).schema
-        require_transferable(self.checkpoint, recipe.model, schema, what=str(self.path), target=str(dataset_folder))
-        return transfer_weights(self.checkpoint, build_model(recipe.model, schema), recipe.model)
+        transfer = recipe.training.transfer
+        require_transferable(
+            self.checkpoint, recipe.model, schema, what=str(self.path), target=str(dataset_folder), transfer=transfer
+        )
+        return transfer_weights(self.checkpoint, build_model(recipe.model, schema), recipe.model, transfer)
 
     def start(self, recipe: Recipe) -> Callable[[GraphModel], dict[str, Any]]:
         """Return the `start` of `grpe_dgl.workflows.experiment.run_experiment`: it fills in a new model's weights."""
         return lambda model: provenance_of(
-            self.checkpoint, self.path, transfer_weights(self.checkpoint, model, recipe.model)
+            self.checkpoint,
+            self.path,
+            transfer_weights(self.checkpoint, model, recipe.model, recipe.training.transfer),
         )
