@@ -81,6 +81,7 @@ FAMILIES: dict[str, Family] = {
     "grpe": Family("grpe_dgl.models.grpe.settings:GRPESettings", "grpe_dgl.models.grpe.model:GRPE"),
     "gcn": Family("grpe_dgl.models.gcn.settings:GCNSettings", "grpe_dgl.models.gcn.model:GCN"),
     "gin": Family("grpe_dgl.models.gin.settings:GINSettings", "grpe_dgl.models.gin.model:GIN"),
+    "gat": Family("grpe_dgl.models.gat.settings:GATSettings", "grpe_dgl.models.gat.model:GAT"),
 }
 
 
