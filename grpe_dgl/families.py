@@ -82,6 +82,7 @@ FAMILIES: dict[str, Family] = {
     "gcn": Family("grpe_dgl.models.gcn.settings:GCNSettings", "grpe_dgl.models.gcn.model:GCN"),
     "gin": Family("grpe_dgl.models.gin.settings:GINSettings", "grpe_dgl.models.gin.model:GIN"),
     "gat": Family("grpe_dgl.models.gat.settings:GATSettings", "grpe_dgl.models.gat.model:GAT"),
+    "gatedgcn": Family("grpe_dgl.models.gatedgcn.settings:GatedGCNSettings", "grpe_dgl.models.gatedgcn.model:GatedGCN"),
 }
 
 
