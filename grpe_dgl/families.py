@@ -83,6 +83,7 @@ FAMILIES: dict[str, Family] = {
     "gin": Family("grpe_dgl.models.gin.settings:GINSettings", "grpe_dgl.models.gin.model:GIN"),
     "gat": Family("grpe_dgl.models.gat.settings:GATSettings", "grpe_dgl.models.gat.model:GAT"),
     "gatedgcn": Family("grpe_dgl.models.gatedgcn.settings:GatedGCNSettings", "grpe_dgl.models.gatedgcn.model:GatedGCN"),
+    "mpnn": Family("grpe_dgl.models.mpnn.settings:MPNNSettings", "grpe_dgl.models.pna.model:PNA"),
     "pna": Family("grpe_dgl.models.pna.settings:PNASettings", "grpe_dgl.models.pna.model:PNA"),
 }
 
