@@ -85,6 +85,8 @@ FAMILIES: dict[str, Family] = {
     "gatedgcn": Family("grpe_dgl.models.gatedgcn.settings:GatedGCNSettings", "grpe_dgl.models.gatedgcn.model:GatedGCN"),
     "mpnn": Family("grpe_dgl.models.mpnn.settings:MPNNSettings", "grpe_dgl.models.pna.model:PNA"),
     "pna": Family("grpe_dgl.models.pna.settings:PNASettings", "grpe_dgl.models.pna.model:PNA"),
+    "ogb_gcn": Family("grpe_dgl.models.ogb.settings:OGBGCNSettings", "grpe_dgl.models.ogb.model:OGBModel"),
+    "ogb_gin": Family("grpe_dgl.models.ogb.settings:OGBGINSettings", "grpe_dgl.models.ogb.model:OGBModel"),
 }
 
 
