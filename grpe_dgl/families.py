@@ -79,6 +79,9 @@ class Family:
 
 FAMILIES: dict[str, Family] = {
     "grpe": Family("grpe_dgl.models.grpe.settings:GRPESettings", "grpe_dgl.models.grpe.model:GRPE"),
+    "graphormer": Family(
+        "grpe_dgl.models.graphormer.settings:GraphormerSettings", "grpe_dgl.models.graphormer.model:Graphormer"
+    ),
 }
 
 

@@ -20,8 +20,13 @@ class PairView:
     """Whether every graph gets a virtual node, its node 0."""
     codes: tuple[str, ...] = ("relation",)
     """Which of relation, spd and edge are in ``edata``."""
+    path_edges: int = 0
+    """How many edges of a shortest path between the two nodes are in ``edata["path"]``, (pairs, path_edges): see
+    `grpe_dgl.transforms.path_edges`. 0 leaves it out."""
 
     def __post_init__(self) -> None:
+        if self.path_edges < 0:
+            raise InputError(f"path_edges is {self.path_edges}; accepted: 0 or more")
         for code in self.codes:
             if code not in CODES:
                 raise InputError(f"codes names {code!r}; accepted: {', '.join(CODES)}")
