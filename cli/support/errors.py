@@ -19,6 +19,7 @@ _OTHER_SPLIT = "for a CSV: `grpe preprocess csv` with another --split, --fractio
 HINTS = {
     "fewer_workers": "--workers sets their number",
     "import_weights": "`grpe import {value} --heads HEADS --dataset DATASET --out CKPT` makes a checkpoint of them",
+    "make_encoding": "`grpe preprocess DATASET --encodings {value}` computes it",
     "make_dataset": "make one with `grpe preprocess`",
     "other_metric": _OTHER_SPLIT + "; or --set training.metric={value}",
     "other_split": _OTHER_SPLIT,

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from grpe_dgl.checkpoint.file import Checkpoint
 from grpe_dgl.data import load
+from grpe_dgl.data.encodings.prepare import prepare_encodings
 from grpe_dgl.errors import InputError
 from grpe_dgl.objectives import METRICS_OF_KIND
 from grpe_dgl.schema import Task
@@ -76,6 +77,7 @@ def evaluate(
     data = load(dataset_folder, view=checkpoint.recipe.model.view)
     own.require_same_input(data.schema, what=str(dataset_folder))
     own.require_same_task(data.schema, what=str(dataset_folder))
+    prepare_encodings(data.store, data.view.encodings)
     chosen = data[split]
     labelled = is_labelled(chosen)
     if needs_labels and not labelled:

@@ -9,6 +9,7 @@ from typing import Any
 
 from grpe_dgl.data import load
 from grpe_dgl.data.dataset import Dataset
+from grpe_dgl.data.encodings.prepare import prepare_encodings
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import write_text
 from grpe_dgl.models.model import GraphModel
@@ -86,6 +87,8 @@ def run_experiment(
         require_validation(data, metric)
     if processes.is_main:
         _prepare_folder(recipe, out, resume=resume)
+        for planned in planned_runs:
+            prepare_encodings(data.store, planned.recipe.model.view.encodings)
     processes.wait()
     callbacks.start(data)
     finished = []

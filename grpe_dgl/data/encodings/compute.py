@@ -1,0 +1,143 @@
+"""The positional encodings of one graph, by DGL's transforms.
+
+A new kind is a function here, an entry of `KINDS` and a name in `grpe_dgl.views.ENCODINGS`.
+"""
+
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+import dgl
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from grpe_dgl.views import Encoding
+
+Floats = npt.NDArray[np.float32]
+Integers = npt.NDArray[np.int64]
+
+
+class GraphEncoding(NamedTuple):
+    """The encoding of one graph of n nodes."""
+
+    nodes: Floats
+    """(n, columns)."""
+    values: Floats | None = None
+    """(size,): numbers of the whole graph, such as eigenvalues; None for kinds without."""
+
+
+class Kind(NamedTuple):
+    """One kind of encoding."""
+
+    compute: Callable[[dgl.DGLGraph, int], GraphEncoding]
+    """Takes a graph without duplicate edges, and the size."""
+    columns: int
+    """How many columns a node has for each unit of size."""
+    has_values: bool
+    symmetric: bool
+    """Whether edges count in both directions even in a dataset of directed graphs."""
+    version: int = 1
+    """Stored arrays of another version are computed anew: raise it when the numbers change."""
+
+
+def laplacian(graph: dgl.DGLGraph, size: int) -> GraphEncoding:
+    """Return eigenvectors 1..size of I - D^-1/2 A D^-1/2 by ascending eigenvalue, and the eigenvalues (`dgl.lap_pe`).
+
+    The first eigenvector is left out. A graph of n <= size nodes has zeros in the columns from n - 1 on, and NaN for
+    their eigenvalues. Signs are not random as DGL's: the entry of largest magnitude, the first of equals, is positive.
+    """
+    with warnings.catch_warnings():  # equal eigenvalues can come out as a complex pair; DGL takes the real part
+        warnings.filterwarnings("ignore", message="Casting complex values to real")
+        warnings.filterwarnings("ignore", category=np.exceptions.ComplexWarning)
+        vectors, values = dgl.lap_pe(graph, size, padding=True, return_eigval=True)
+    return GraphEncoding(with_canonical_signs(vectors.numpy()), values.numpy())
+
+
+def random_walk(graph: dgl.DGLGraph, size: int) -> GraphEncoding:
+    """Return each node's probability of being back after 1..size random steps (`dgl.random_walk_pe`)."""
+    with warnings.catch_warnings():  # DGL makes a tensor of a read-only diagonal, and only reads it
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return GraphEncoding(dgl.random_walk_pe(graph, size).numpy())
+
+
+def svd(graph: dgl.DGLGraph, size: int) -> GraphEncoding:
+    """Return the `size` largest singular vectors of A, left then right, times the roots of their values (`dgl.svd_pe`).
+
+    Each half has `size` columns, zeros at its end if the graph has fewer nodes; the left vector of each pair has its
+    entry of largest magnitude positive.
+    """
+    found = min(graph.num_nodes(), size)
+    both = dgl.svd_pe(graph, size, padding=True, random_flip=False).numpy()[:, : 2 * found]
+    signs = canonical_signs(both[:, :found])
+    nodes = np.zeros((graph.num_nodes(), 2 * size), np.float32)
+    nodes[:, :found], nodes[:, size : size + found] = both[:, :found] * signs, both[:, found:] * signs
+    return GraphEncoding(nodes)
+
+
+def canonical_signs(vectors: Floats) -> Floats:
+    """Return +1 or -1 per column of (n, columns), so that the entry of largest magnitude becomes positive.
+
+    Of entries that are equal up to rounding the first counts.
+    """
+    if vectors.size == 0:
+        return np.ones(vectors.shape[1], np.float32)
+    magnitude = np.abs(vectors)
+    largest = (magnitude >= magnitude.max(0) - 1e-5).argmax(0)
+    signs = np.where(vectors[largest, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
+    return signs.astype(np.float32)
+
+
+def with_canonical_signs(vectors: Floats) -> Floats:
+    """Return the columns with the signs of `canonical_signs`; zeros stay zeros."""
+    return vectors * canonical_signs(vectors)
+
+
+KINDS: dict[str, Kind] = {
+    "laplacian": Kind(laplacian, columns=1, has_values=True, symmetric=True),
+    "random_walk": Kind(random_walk, columns=1, has_values=False, symmetric=False),
+    "svd": Kind(svd, columns=2, has_values=False, symmetric=False),
+}
+
+
+def encode_graphs(
+    num_nodes: Integers, num_edges: Integers, src: Integers, dst: Integers, encoding: Encoding, *, undirected: bool
+) -> tuple[Floats, Floats | None]:
+    """Return the encodings of graphs, one after the other: (nodes, columns), and (graphs, size) or None.
+
+    Parameters
+    ----------
+    num_nodes, num_edges
+        (graphs,) each.
+    src, dst
+        (edges,): ends of every edge, counted from 0 within its graph.
+    encoding
+        Which kind, and its size.
+    undirected
+        Whether an edge counts in both directions.
+    """
+    kind = KINDS[encoding.kind]
+    nodes, values = [], []
+    first = 0
+    for n, edges in zip(num_nodes.tolist(), num_edges.tolist(), strict=True):
+        part = slice(first, first + edges)
+        graph = _simple(n, src[part], dst[part], symmetric=undirected or kind.symmetric)
+        encoded = kind.compute(graph, encoding.size)
+        nodes.append(encoded.nodes)
+        if encoded.values is not None:
+            values.append(encoded.values)
+        first += edges
+    columns = kind.columns * encoding.size
+    return (
+        np.concatenate(nodes).astype(np.float32) if nodes else np.zeros((0, columns), np.float32),
+        np.stack(values).astype(np.float32) if values else None,
+    )
+
+
+def _simple(n: int, src: Integers, dst: Integers, *, symmetric: bool) -> dgl.DGLGraph:
+    """Return the graph without duplicate edges."""
+    keys = src.astype(np.int64) * n + dst
+    if symmetric:
+        keys = np.concatenate([keys, dst.astype(np.int64) * n + src])
+    keys = np.unique(keys)
+    return dgl.graph((torch.from_numpy(keys // n), torch.from_numpy(keys % n)), num_nodes=n)
