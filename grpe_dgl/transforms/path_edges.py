@@ -1,8 +1,8 @@
 r"""The edges along a shortest path of every pair of nodes, rebuilt from the distances and edges of a pair graph.
 
 The path of pair (query i, key j) begins at i. Its first step goes to the neighbour k of i, an edge k -> i, for which
-d(k, j) = d(i, j) - 1; of several such neighbours the one with the lowest number is taken, and the path goes on from k in
-the same way. So paths are fixed by the graph and its numbering alone, and the rest of a path is the path of (k, j)::
+d(k, j) = d(i, j) - 1; of several such neighbours the one with the lowest number is taken, and the path goes on from k
+in the same way. So paths are fixed by the graph and its numbering alone, and the rest of a path is that of (k, j)::
 
     path(i, j) = edge(i, k), path(k, j)
 

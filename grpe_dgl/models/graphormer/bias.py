@@ -39,9 +39,7 @@ class PairBias(nn.Module):
     distance_rows: Tensor  # (R,): the row of the table of distances of every relation
     divisor: Tensor  # (R,)
 
-    def __init__(
-        self, schema: Schema, rows: TableRows, num_heads: int, relations: Relations, path_edges: int
-    ) -> None:
+    def __init__(self, schema: Schema, rows: TableRows, num_heads: int, relations: Relations, path_edges: int) -> None:
         super().__init__()
         self.relations = relations
         self.path_edges = path_edges

@@ -26,9 +26,10 @@ class Graphormer(GraphModel):
     read out at graph level. See `PairBias` for what attention knows of pairs.
 
     As in the released code, and other than in the paper, both degree tables take the number of incoming neighbours, and
-    a path's edges are multiplied by a matrix per hop, not by a vector. Other than in the released code, rows for padding
-    add nothing (there they are random and a prediction depends on the other graphs of its batch), a path through node 0
-    is whole (there it is cut short), and of several shortest paths one rule picks one: `grpe_dgl.transforms.path_edges`.
+    a path's edges are multiplied by a matrix per hop, not by a vector. Other than in the released code, rows for
+    padding add nothing (there they are random and a prediction depends on the other graphs of its batch), a path
+    through node 0 is whole (there it is cut short), and of several shortest paths one rule picks one:
+    `grpe_dgl.transforms.path_edges`.
 
     Parameters
     ----------

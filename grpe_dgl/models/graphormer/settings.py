@@ -58,7 +58,7 @@ class GraphormerSettings(TransformerSettings):
     @property
     def max_distance(self) -> int:
         """The largest distance with a row of its own in the table of distances."""
-        return 38 - 1 if self.tables == "zinc" else MAX_DISTANCE_LIMIT
+        return 37 if self.tables == "zinc" else MAX_DISTANCE_LIMIT
 
     @property
     def view(self) -> PairView:
@@ -81,8 +81,9 @@ class GraphormerSettings(TransformerSettings):
                 )
             largest = 64
         else:
-            columns, largest = (len(node_columns), len(schema.edge_columns)), COLUMN_ROWS
-            rows = TableRows(*(COLUMN_ROWS * count + 1 for count in columns), hops=128, distances=512, degrees=512)
+            largest = COLUMN_ROWS
+            nodes, edges = (COLUMN_ROWS * len(columns) + 1 for columns in (node_columns, schema.edge_columns))
+            rows = TableRows(nodes=nodes, edges=edges, hops=128, distances=512, degrees=512)
         for key, sizes, first in (("node_vocabulary", node_columns, 2), ("edge_columns", schema.edge_columns, 3)):
             # As the authors' rows begin after those for padding and missing edges, the last ones would not fit.
             if max(sizes) + first > largest:
