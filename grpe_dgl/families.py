@@ -79,6 +79,9 @@ class Family:
 
 FAMILIES: dict[str, Family] = {
     "grpe": Family("grpe_dgl.models.grpe.settings:GRPESettings", "grpe_dgl.models.grpe.model:GRPE"),
+    "gt": Family("grpe_dgl.models.gt.settings:GTSettings", "grpe_dgl.models.gt.model:GT"),
+    "san": Family("grpe_dgl.models.san.settings:SANSettings", "grpe_dgl.models.san.model:SAN"),
+    "egt": Family("grpe_dgl.models.egt.settings:EGTSettings", "grpe_dgl.models.egt.model:EGT"),
     "graphormer": Family(
         "grpe_dgl.models.graphormer.settings:GraphormerSettings", "grpe_dgl.models.graphormer.model:Graphormer"
     ),
