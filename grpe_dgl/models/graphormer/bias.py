@@ -73,10 +73,20 @@ class PairBias(nn.Module):
         types = self.edge(self.edge_rows).mean(1)  # (E, H)
         hops = types @ self.hop[: self.path_edges]  # (K, E, H)
         table = F.pad(hops, (0, 0, 0, 1))  # with a row of zeros for paths that have ended
-        first_row = torch.arange(self.path_edges, device=path.device, dtype=path.dtype) * table.shape[1]
-        along = F.embedding_bag((path + first_row).flatten(0, -2), table.flatten(0, 1), mode="sum")
-        along = along.view(*relation.shape, -1) / self.divisor[relation.long()].unsqueeze(-1)
+        along = _sum_along(path, table) / self.divisor[relation.long()].unsqueeze(-1)
         bias = self.distance(self.distance_rows)[relation.long()] + along
         bias = torch.where(token.unsqueeze(-1), self.token_distance.to(bias.dtype), bias)
         bias = padding.pad_pairs(bias).permute(0, 3, 1, 2)  # (B, H, N, N)
         return bias.masked_fill(~padding.mask[:, None, None, :], float("-inf"))
+
+
+def _sum_along(path: Tensor, table: Tensor) -> Tensor:
+    """Return sum_k table[k, path[..., k]], (..., H), for a table (K, E + 1, H)."""
+    if path.dim() == 2:
+        first_row = torch.arange(len(table), device=path.device, dtype=path.dtype) * table.shape[1]
+        return F.embedding_bag(path + first_row, table.flatten(0, 1), mode="sum")
+    # ONNX has no embedding_bag: hop by hop.
+    total = F.embedding(path[..., 0], table[0])
+    for hop in range(1, len(table)):
+        total = total + F.embedding(path[..., hop], table[hop])
+    return total

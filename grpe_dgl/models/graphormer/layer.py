@@ -46,6 +46,7 @@ class GraphormerLayer(nn.Module):
     def _attend(self, padding: Padding, x: Tensor, bias: Tensor) -> Tensor:
         qkv = padding.pad(self.query_key_value(x)).unflatten(-1, (3, self.num_heads, -1))  # (B, N, 3, H, D)
         q, k, v = torch.unbind(qkv.permute(2, 0, 3, 1, 4))  # (B, H, N, D) each
-        dropout = self.attention_dropout if self.training else 0.0
-        z = F.scaled_dot_product_attention(q, k, v, attn_mask=bias.to(q.dtype), dropout_p=dropout)
+        # Not F.scaled_dot_product_attention: a bias with a gradient rules out its fast kernels, and its layout export.
+        weights = (q * q.shape[-1] ** -0.5 @ k.transpose(-1, -2) + bias).softmax(-1)
+        z = F.dropout(weights, self.attention_dropout, self.training) @ v.to(weights.dtype)
         return self.output(padding.unpad(z.transpose(1, 2).flatten(-2)))

@@ -126,7 +126,7 @@ class Graphormer(GraphModel):
         """Return the same of a padded batch: features (B, N, F), the others (B, N)."""
         padding = Padding(batch.mask)
         relation = batch.relation.long()
-        token = (torch.arange(batch.nodes.shape[1], device=batch.nodes.device) == 0).expand(len(batch.nodes), -1)
+        token = (torch.arange(batch.nodes.shape[1], device=batch.nodes.device) == 0).expand(batch.nodes.shape[0], -1)
         real = batch.mask & ~token
         spd = torch.from_numpy(self.relations.spd_of_relation()).to(relation.device)[relation]
         distance = torch.where(spd <= self.relations.max_distance, spd, -2)
