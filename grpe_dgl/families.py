@@ -79,6 +79,9 @@ class Family:
 
 FAMILIES: dict[str, Family] = {
     "grpe": Family("grpe_dgl.models.grpe.settings:GRPESettings", "grpe_dgl.models.grpe.model:GRPE"),
+    "graphnorm": Family(
+        "grpe_dgl.models.graphnorm.settings:GraphNormSettings", "grpe_dgl.models.graphnorm.model:GraphNormGCN"
+    ),
 }
 
 
