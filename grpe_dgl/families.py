@@ -79,6 +79,9 @@ class Family:
 
 FAMILIES: dict[str, Family] = {
     "grpe": Family("grpe_dgl.models.grpe.settings:GRPESettings", "grpe_dgl.models.grpe.model:GRPE"),
+    "deepergcn": Family(
+        "grpe_dgl.models.deepergcn.settings:DeeperGCNSettings", "grpe_dgl.models.deepergcn.model:DeeperGCN"
+    ),
     "graphnorm": Family(
         "grpe_dgl.models.graphnorm.settings:GraphNormSettings", "grpe_dgl.models.graphnorm.model:GraphNormGCN"
     ),
