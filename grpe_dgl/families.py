@@ -79,6 +79,7 @@ class Family:
 
 FAMILIES: dict[str, Family] = {
     "grpe": Family("grpe_dgl.models.grpe.settings:GRPESettings", "grpe_dgl.models.grpe.model:GRPE"),
+    "gine": Family("grpe_dgl.models.gine.settings:GINESettings", "grpe_dgl.models.gine.model:GINE"),
     "deepergcn": Family(
         "grpe_dgl.models.deepergcn.settings:DeeperGCNSettings", "grpe_dgl.models.deepergcn.model:DeeperGCN"
     ),
