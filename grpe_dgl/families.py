@@ -83,6 +83,7 @@ FAMILIES: dict[str, Family] = {
     "deepergcn": Family(
         "grpe_dgl.models.deepergcn.settings:DeeperGCNSettings", "grpe_dgl.models.deepergcn.model:DeeperGCN"
     ),
+    "phc": Family("grpe_dgl.models.phc.settings:PHCSettings", "grpe_dgl.models.phc.model:PHC"),
     "graphnorm": Family(
         "grpe_dgl.models.graphnorm.settings:GraphNormSettings", "grpe_dgl.models.graphnorm.model:GraphNormGCN"
     ),
