@@ -80,6 +80,7 @@ class Family:
 FAMILIES: dict[str, Family] = {
     "grpe": Family("grpe_dgl.models.grpe.settings:GRPESettings", "grpe_dgl.models.grpe.model:GRPE"),
     "gine": Family("grpe_dgl.models.gine.settings:GINESettings", "grpe_dgl.models.gine.model:GINE"),
+    "dgn": Family("grpe_dgl.models.dgn.settings:DGNSettings", "grpe_dgl.models.dgn.model:DGN"),
     "deepergcn": Family(
         "grpe_dgl.models.deepergcn.settings:DeeperGCNSettings", "grpe_dgl.models.deepergcn.model:DeeperGCN"
     ),
