@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 from grpe_dgl.errors import InputError
 
 CODES = ("relation", "spd", "edge")
-ENCODINGS = ("laplacian", "random_walk", "svd", "spectrum", "svd_self_loops")
+ENCODINGS = ("laplacian", "combinatorial_laplacian", "random_walk", "svd", "spectrum", "svd_self_loops")
 """The kinds of positional encodings; `grpe_dgl.data.encodings.compute` computes each."""
 
 

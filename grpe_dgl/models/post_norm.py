@@ -2,6 +2,8 @@
 
 from torch import Tensor, nn
 
+from grpe_dgl.models.batch_norm import BatchNorm
+
 
 class PostNorm(nn.Module):
     """Residual branches with batch norm behind them, as in GT and SAN.
@@ -23,14 +25,12 @@ class PostNorm(nn.Module):
         super().__init__()
         self.dropout = nn.Dropout(dropout)
         self.output = nn.Linear(width, width)
-        self.output_norm = nn.BatchNorm1d(width)
+        self.output_norm = BatchNorm(width)
         widen, narrow = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
         self.ffn = nn.Sequential(widen, nn.ReLU(), nn.Dropout(dropout), narrow)
-        self.ffn_norm = nn.BatchNorm1d(width)
+        self.ffn_norm = BatchNorm(width)
 
     def forward(self, x: Tensor, z: Tensor) -> Tensor:
         """Return the new x, (rows, width), for attention's result z of the same shape."""
-        if len(x) == 0:  # a batch without edges has no statistics
-            return x
         x = self.output_norm(x + self.output(self.dropout(z)))
         return self.ffn_norm(x + self.ffn(x))

@@ -54,6 +54,38 @@ def laplacian(graph: dgl.DGLGraph, size: int) -> GraphEncoding:
     return GraphEncoding(with_canonical_signs(vectors.numpy()), values.numpy())
 
 
+def combinatorial_laplacian(graph: dgl.DGLGraph, size: int) -> GraphEncoding:
+    """Return eigenvectors 1..size of D - A by ascending eigenvalue, without self-loops, as DGN reads them.
+
+    The first eigenvector is left out, and columns from n - 1 on are zero in a graph of n <= size nodes. In a graph of
+    several components those with eigenvalue 0 are constant on every component, to the last bit, because DGN divides
+    differences between neighbours by their sum.
+    """
+    n = graph.num_nodes()
+    adjacency = np.zeros((n, n))
+    adjacency[tuple(end.numpy() for end in graph.edges())] = 1.0
+    np.fill_diagonal(adjacency, 0.0)
+    values, vectors = np.linalg.eigh(np.diag(adjacency.sum(1)) - adjacency)
+    constant = np.flatnonzero(values < 1e-9)
+    if len(constant) > 1:
+        component = _components(adjacency)
+        counts = np.bincount(component, minlength=n)
+        for column in constant:
+            vectors[:, column] = (np.bincount(component, vectors[:, column], n) / np.maximum(counts, 1))[component]
+    nodes = np.zeros((n, size), np.float32)
+    found = min(n - 1, size)
+    nodes[:, :found] = vectors[:, 1 : 1 + found]
+    return GraphEncoding(with_canonical_signs(nodes))
+
+
+def _components(adjacency: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Return the lowest node of each node's component, (n,), for a symmetric matrix (n, n)."""
+    reached = adjacency + np.eye(len(adjacency)) > 0
+    for _ in range(int(np.ceil(np.log2(max(len(reached), 2))))):  # paths of up to 2, 4, 8, ... edges
+        reached = reached.astype(np.float32) @ reached > 0
+    return reached.argmax(1)
+
+
 def random_walk(graph: dgl.DGLGraph, size: int) -> GraphEncoding:
     """Return each node's probability of being back after 1..size random steps (`dgl.random_walk_pe`)."""
     with warnings.catch_warnings():  # DGL makes a tensor of a read-only diagonal, and only reads it
@@ -120,6 +152,7 @@ def with_canonical_signs(vectors: Floats) -> Floats:
 
 KINDS: dict[str, Kind] = {
     "laplacian": Kind(laplacian, columns=1, has_values=True, symmetric=True),
+    "combinatorial_laplacian": Kind(combinatorial_laplacian, columns=1, has_values=False, symmetric=True),
     "random_walk": Kind(random_walk, columns=1, has_values=False, symmetric=False),
     "svd": Kind(svd, columns=2, has_values=False, symmetric=False),
     "svd_self_loops": Kind(svd_self_loops, columns=2, has_values=False, symmetric=False),

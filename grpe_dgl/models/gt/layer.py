@@ -36,8 +36,13 @@ class GTLayer(nn.Module):
         self.node_update = PostNorm(hidden_size, dropout)
         self.edge_update = PostNorm(hidden_size, dropout) if edge_features else None
 
-    def forward(self, graph: dgl.DGLGraph, x: Tensor, e: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """Return x (N, hidden_size) and e (M, hidden_size) after the block; e is None without edge states."""
+    def forward(
+        self, graph: dgl.DGLGraph, x: Tensor, e: Tensor | None, *, update_edges: bool = True
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return x (N, hidden_size) and e (M, hidden_size) after the block; e is None without edge states.
+
+        With `update_edges` False, e is returned as it came.
+        """
         q, k, v = self.query_key_value(x).unflatten(-1, (3, self.num_heads, -1)).unbind(-3)  # (N, H, D) each
         k = k * k.shape[-1] ** -0.5
         if self.edge is None or self.edge_update is None or e is None:
@@ -47,7 +52,8 @@ class GTLayer(nn.Module):
             scores = dgl.ops.u_mul_v(graph, k, q) * self.edge(e).unflatten(-1, (self.num_heads, -1))  # (M, H, D)
             weights = scores.sum(-1, keepdim=True).clamp(-5, 5).exp()
             least = 1e-6
-            e = self.edge_update(e, scores.flatten(-2))
+            if update_edges:
+                e = self.edge_update(e, scores.flatten(-2))
         total = dgl.ops.copy_e_sum(graph, weights)  # (N, H, 1)
         z = dgl.ops.u_mul_e_sum(graph, v, weights) / (total + least)
         return self.node_update(x, z.flatten(-2)), e

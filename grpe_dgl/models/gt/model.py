@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from grpe_dgl.errors import InputError
-from grpe_dgl.models.edge_columns import EdgeColumns
+from grpe_dgl.models.edges import EdgeColumns
 from grpe_dgl.models.gt.layer import GTLayer
 from grpe_dgl.models.gt.settings import GTSettings
 from grpe_dgl.models.halving_head import HalvingHead
@@ -23,7 +23,8 @@ class GT(GraphModel):
 
     It reads the graph itself: ``ndata["feat"]``, ``edata["feat"]`` and, with `laplacian_size`, ``ndata["laplacian"]``
     (N, laplacian_size), eigenvectors 1, 2, ... of the normalised Laplacian. In training every eigenvector of a batch
-    gets a random sign. The last layer updates edge states that nothing reads, as in the authors' code.
+    gets a random sign. The weights with which the last layer would update the edges, which nothing reads, exist as in
+    the authors' code and are not trained.
 
     Parameters
     ----------
@@ -42,13 +43,15 @@ class GT(GraphModel):
         self.laplacian_size = settings.laplacian_size
         self.hidden_size = width = settings.hidden_size
         self.nodes = node_input(schema, width)
-        self.edges = EdgeColumns(schema, width) if settings.edge_features else None
+        self.edges = EdgeColumns(schema.edge_columns, width) if settings.edge_features else None
         self.laplacian = nn.Linear(settings.laplacian_size, width) if settings.laplacian_size else None
         self.input_dropout = nn.Dropout(settings.input_dropout)
         self.layers = nn.ModuleList(
             GTLayer(width, settings.num_heads, dropout=settings.dropout, edge_features=settings.edge_features)
             for _ in range(settings.layers)
         )
+        if settings.edge_features:
+            self.layers[-1].edge_update.requires_grad_(False)
         self.head = HalvingHead(width, schema.task.num_outputs)
 
     @classmethod
@@ -75,16 +78,19 @@ class GT(GraphModel):
         hidden = self.encode(graph)[0][-layers:]
         return torch.cat([F.normalize(self._read_out(graph, x).float(), dim=-1) for x in hidden], -1)
 
-    def encode(self, graph: dgl.DGLGraph) -> tuple[list[Tensor], list[Tensor]]:
-        """Return nodes and edges after every layer, (N, hidden_size) and (M, hidden_size) each."""
+    def encode(self, graph: dgl.DGLGraph, *, last_edges: bool = False) -> tuple[list[Tensor], list[Tensor]]:
+        """Return nodes and edges after every layer, (N, hidden_size) and (M, hidden_size) each.
+
+        The last layer updates edges only with `last_edges`.
+        """
         x = self.nodes(self.nodes.check(graph.ndata["feat"]))
         if self.laplacian is not None:
             x = x + self.laplacian(self._eigenvectors(graph).to(x.dtype))
         x = self.input_dropout(x)
-        e = None if self.edges is None else self.edges(graph.edata["feat"])
+        e = None if self.edges is None else self.edges(self.edges.check(graph.edata["feat"]))
         nodes, edges = [], []
-        for layer in self.layers:
-            x, e = layer(graph, x, e)
+        for index, layer in enumerate(self.layers):
+            x, e = layer(graph, x, e, update_edges=last_edges or index < len(self.layers) - 1)
             nodes.append(x)
             if e is not None:
                 edges.append(e)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from grpe_dgl.errors import InputError
-from grpe_dgl.models.edge_columns import EdgeColumns
+from grpe_dgl.models.edges import EdgeColumns
 from grpe_dgl.models.halving_head import HalvingHead
 from grpe_dgl.models.model import GraphModel
 from grpe_dgl.models.nodes import node_input
@@ -46,7 +46,7 @@ class SAN(GraphModel):
         self.num_edge_types = schema.num_edge_types
         self.hidden_size = width = settings.hidden_size
         self.nodes = node_input(schema, width - settings.encoding_size)
-        self.edges = EdgeColumns(schema, width)
+        self.edges = EdgeColumns(schema.edge_columns, width)
         self.added = nn.Parameter(torch.randn(width)) if settings.added_row else None
         self.encoding = SpectralEncoding(
             settings.encoding_size,
@@ -96,7 +96,7 @@ class SAN(GraphModel):
         x = self.input_dropout(torch.cat([x, self.encoding(vectors, values).to(x.dtype)], -1))
         padding = Padding.of_sizes(pairs.batch_num_nodes())
         with_edge = self._edge_pairs(pairs, padding)
-        table = self.edges.table()
+        table = self.edges(torch.arange(self.num_edge_types, device=x.device))
         added = table[0] if self.added is None else self.added
         hidden = []
         for layer in self.layers:
