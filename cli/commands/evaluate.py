@@ -1,6 +1,7 @@
 """``grpe evaluate``: measure a model on a split."""
 
 import json
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 @click.option("--batch-size", type=click.IntRange(min=1), help="Graphs at a time; changes no number.")
 @device_option
 @click.option("--submission", type=click.Path(path_type=Path), help="PCQM4M: write OGB's submission file to a folder.")
+@click.option("--allow-overlap", is_flag=True, help="Measure other data even if the model was trained on some of it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def evaluate_command(
     checkpoint: Path,
@@ -38,6 +40,7 @@ def evaluate_command(
     batch_size: int | None,
     device: str,
     submission: Path | None,
+    allow_overlap: bool,
     as_json: bool,
 ) -> None:
     """Measure the model in CKPT on a split of a dataset.
@@ -56,16 +59,21 @@ def evaluate_command(
             accepted = ", ".join(METRICS_OF_KIND[task.kind])
             raise click.UsageError(f"--metric {name}: accepted for {task.kind}: {accepted}")
     folder = resolve_dataset(dataset or saved.recipe.dataset or saved.schema.name, data, raw_dir)
-    evaluation = evaluate(
-        saved,
-        folder,
-        split,
-        metrics=metrics,
-        needs_labels=submission is None,
-        batch_size=batch_size,
-        device=choose_device(device),
-        progress=progress_so_far(f"{folder.name} {split}", "graphs"),
-    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        evaluation = evaluate(
+            saved,
+            folder,
+            split,
+            metrics=metrics,
+            needs_labels=submission is None,
+            allow_overlap=allow_overlap,
+            batch_size=batch_size,
+            device=choose_device(device),
+            progress=progress_so_far(f"{folder.name} {split}", "graphs"),
+        )
+    for warning in caught:
+        click.echo(f"warning: {warning.message}", err=True)
     _warn_of_other_names(task, evaluation.task, folder)
     if submission is not None:
         path = write_submission(evaluation.predictions, evaluation.dataset, split, submission)
