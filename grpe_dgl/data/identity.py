@@ -43,9 +43,7 @@ class DataIdentity:
     def differences(self, other: "DataIdentity") -> list[str]:
         """Return what differs between two datasets, in words: splits, graphs or labels; empty if they are equal."""
         names = sorted(
-            name
-            for name in self.arrays.keys() | other.arrays.keys()
-            if self.arrays.get(name) != other.arrays.get(name)
+            name for name in self.arrays.keys() | other.arrays.keys() if self.arrays.get(name) != other.arrays.get(name)
         )
         splits = [name.removeprefix(_SPLIT) for name in names if name.startswith(_SPLIT)]
         graphs = [name for name in names if not name.startswith(_SPLIT) and name != "label"]

@@ -107,6 +107,11 @@ def _vocabulary(schema: Schema) -> dict[str, Any]:
     }
     if schema.vocabulary == "ogb":
         lists = ogb_features()
+        vocabulary["canonical_smiles"] = True
+        vocabulary["molecules"] = (
+            "a molecule is read from its SMILES, written as RDKit's canonical SMILES without atom map numbers, and read "
+            "again, until the canonical SMILES stays the same (at most 3 times); its columns are those of the result"
+        )
         vocabulary["unlisted"] = "a value that a column does not list has the number of its last value"
         vocabulary["atom_columns"] = [{"name": _name(key), "values": lists[key]} for key in ATOM_LISTS]
         vocabulary["bond_columns"] = [{"name": _name(key), "values": lists[key]} for key in BOND_LISTS]

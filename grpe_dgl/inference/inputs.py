@@ -81,7 +81,7 @@ def dataset_rows(data: Dataset, split: str | None) -> Rows:
 
 def read(smiles: Sequence[str], max_nodes: int = MAX_NODES) -> Chunk:
     """Return the graphs of molecules."""
-    run = pack(graphs_of_smiles(smiles, max_nodes=max_nodes), _SCHEMA)
+    run = pack(graphs_of_smiles(smiles, max_nodes=max_nodes, one_form=True), _SCHEMA)
     errors: list[str | None] = [None] * len(smiles)
     for skip in run.graphs.skipped:
         errors[skip.row] = skip.reason

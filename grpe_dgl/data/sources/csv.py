@@ -80,6 +80,7 @@ class CSVRequest:
             "task": self.task,
             "split": self.split,
             "max_nodes": self.max_nodes,
+            "canonical_smiles": True,  # from before, there are datasets of the molecules as written
         }
         if self.split in ("random", "scaffold"):
             settings["fractions"] = list(self.fractions)
@@ -177,7 +178,13 @@ def _convert(
     scaffold_key: bool,
 ) -> Graphs:
     graphs = graphs_of_smiles(
-        smiles, label, first_row=first_row, max_nodes=max_nodes, structure_key=True, scaffold_key=scaffold_key
+        smiles,
+        label,
+        first_row=first_row,
+        max_nodes=max_nodes,
+        one_form=True,
+        structure_key=True,
+        scaffold_key=scaffold_key,
     )
     return with_lines(graphs, lines, first_row)
 
