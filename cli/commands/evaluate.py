@@ -104,11 +104,12 @@ def _text(metric: "Metric", value: float | None) -> str:
 
 def _warn_of_other_names(model: "Task", data: "Task", folder: Path) -> None:
     """Warn if the dataset has other names for its targets or classes: the numbers may compare different things."""
-    for what in ("targets", "classes"):
+    for what in ("targets", "classes", "positive"):
         known, found = getattr(model, what), getattr(data, what)
         if known != found:
+            noun = "positive classes" if what == "positive" else what
             click.echo(
-                f"warning: the model predicts the {what} {_some(known)}; {folder} has {_some(found)}: "
+                f"warning: the model predicts the {noun} {_some(known)}; {folder} has {_some(found)}: "
                 "they are compared in this order",
                 err=True,
             )

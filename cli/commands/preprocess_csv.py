@@ -9,6 +9,12 @@ from ..support.make_dataset import make_dataset
 from ..support.options import InputFile
 from .preprocess import dataset_options
 
+NOTE_HINTS = {
+    "as_classes": "--task classification --force makes the dataset of classes",
+    "other_positive": "--positive CLASS --force chooses",
+}
+"""What to type, by `grpe_dgl.messages.Note.hint`."""
+
 
 class _Fractions(click.ParamType):
     """Three fractions with commas between them."""
@@ -41,6 +47,12 @@ class _Fractions(click.ParamType):
     help="What the targets are.  [default: inferred and printed]",
 )
 @click.option(
+    "--positive",
+    multiple=True,
+    metavar="CLASS",
+    help="Of two classes, the positive one; repeat it for more targets.  [default: yes, active, ..., or the last]",
+)
+@click.option(
     "--split",
     type=click.Choice(["random", "scaffold", "column", "index"]),
     help="How rows are divided.  [default: random, or what --split-column or --train-rows imply]",
@@ -65,6 +77,7 @@ def csv_command(
     smiles: str,
     targets: tuple[str, ...],
     task: str | None,
+    positive: tuple[str, ...],
     split: str | None,
     split_column: str | None,
     train_rows: Path | None,
@@ -94,6 +107,7 @@ def csv_command(
         smiles=smiles,
         targets=targets,
         task=task,
+        positive=positive,
         split=split or ("column" if split_column else "index" if split_files else "random"),
         split_column=split_column,
         split_files=split_files,
@@ -116,7 +130,8 @@ def csv_command(
     if manifest is None:
         return
     for note in (*notes, *split_warnings(Store(folder))):
-        click.echo(note)
+        hint = getattr(note, "hint", None)
+        click.echo(note if hint is None else f"{note}; {NOTE_HINTS[hint]}")
     if manifest.schema.target_scale is not None:
         for target, mean, deviation in zip(manifest.schema.task.targets, *manifest.schema.target_scale, strict=True):
             click.echo(f"{target}: standardised for training, mean {mean:.4g}, deviation {deviation:.4g} (train)")

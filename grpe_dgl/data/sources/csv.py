@@ -34,6 +34,8 @@ class CSVRequest:
     """The columns to predict; a blank cell is a missing label."""
     task: str | None = None
     """``regression`` or ``classification``; None infers it and says so."""
+    positive: tuple[str, ...] = ()
+    """Classification of two classes: which of them is the positive one; see `grpe_dgl.data.tables.classes`."""
     split: str = "random"
     """``random``, ``scaffold`` (OGB's rule), ``column`` or ``index``."""
     split_column: str | None = None
@@ -82,6 +84,8 @@ class CSVRequest:
             "max_nodes": self.max_nodes,
             "canonical_smiles": True,  # from before, there are datasets of the molecules as written
         }
+        if self.positive:
+            settings["positive"] = list(self.positive)
         if self.split in ("random", "scaffold"):
             settings["fractions"] = list(self.fractions)
         if self.split == "random":
@@ -102,7 +106,7 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
     """
     table = Table(request.file)
     smiles = table.place(request.smiles)
-    scan = TargetScan(table, request.targets, request.task)
+    scan = TargetScan(table, request.targets, request.task, request.positive)
     split_place = None if request.split_column is None else table.place(request.split_column)
     split_codes = bytearray()  # per row: 0, 1, 2 of splits.NAMES, or 255 for none
     num_rows = 0
