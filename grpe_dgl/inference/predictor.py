@@ -1,4 +1,4 @@
-"""A trained model with all that is needed to use it."""
+"""A trained model that predicts SMILES or graphs."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -133,7 +133,7 @@ class Predictor:
         return self.model.fingerprint(batch.to(self.device).graph, layers).cpu().numpy()
 
     def require_molecules(self) -> None:
-        """Raise unless the model reads what SMILES are turned into."""
+        """Raise unless the model reads graphs that are made of SMILES."""
         if self.schema.vocabulary != "ogb":
             raise InputError(
                 f"{self.source} reads graphs of the vocabulary {self.schema.vocabulary!r}, which are not made of "

@@ -1,4 +1,4 @@
-"""Many graphs as flat arrays: what sources make and the store keeps."""
+"""Many graphs as flat arrays: the output of sources and the input of the store."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,4 +46,4 @@ class Graphs:
     smiles: tuple[str, ...] | None = None
     """(G,): the SMILES of each graph as its source has it; None for graphs that are not molecules."""
     key: npt.NDArray[np.uint64] | None = None
-    """(G, K): numbers that tell which graphs belong together in the source's splits; None where none are needed."""
+    """(G, K): numbers by which the source's splits group the graphs; None where none are needed."""

@@ -1,4 +1,4 @@
-"""The target columns of a table: which task they make, and the label of every row."""
+"""The target columns of a table: the task they define, and the label of every row."""
 
 import math
 from collections.abc import Sequence
@@ -28,12 +28,12 @@ def is_missing(cell: str) -> bool:
 
 
 class TargetScan:
-    """What the cells of the target columns look like; fed with all rows, it knows the task.
+    """Scans the cells of the target columns and determines the task once all rows were added.
 
     Parameters
     ----------
     table
-        Where the rows are from.
+        The table of the rows.
     targets
         The names of the target columns.
     task
@@ -65,7 +65,7 @@ class TargetScan:
         self._classes: list[dict[str, int]] = [{} for _ in targets]  # how often each occurs; no more than _MAX_CLASSES
 
     def add(self, row: int, line: int, cells: Sequence[str]) -> None:
-        """Look at one row."""
+        """Add one row."""
         for i, place in enumerate(self._places):
             cell = cells[place]
             if is_missing(cell):
@@ -104,7 +104,7 @@ class TargetScan:
             return self._classification()
         for target, wrong in zip(self.targets, self._not_number, strict=True):
             if wrong is not None:
-                hint = "" if self._asked or len(self.targets) > 1 else " (or ask for the task classification)"
+                hint = "" if self._asked or len(self.targets) > 1 else " (or choose the task classification)"
                 self._refuse(target, wrong, f"a number, or blank for a missing label{hint}")
         return Task(level="graph", kind="regression", targets=self.targets, metric="rmse", standardise=True)
 
@@ -233,7 +233,7 @@ def read_labels(rows: Sequence[Row], places: Sequence[int], task: Task) -> npt.N
 
 
 def _number(cell: str) -> float | None:
-    """Return the number in a cell; None if it is none, or not finite (in float32, which labels are kept in)."""
+    """Return the number in a cell; None if it is not a number, or not finite in float32, the type of labels."""
     try:
         number = float(cell)
     except ValueError:

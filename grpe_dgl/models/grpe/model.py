@@ -133,7 +133,7 @@ class GRPE(GraphModel):
         Parameters
         ----------
         preset
-            A name of `PRESETS`, which says what layers, hidden_size, ffn_size and num_heads it stands for.
+            A name of `PRESETS`, which lists the layers, hidden_size, ffn_size and num_heads of each.
         **arguments
             The other arguments of `GRPE`; one of the four sizes given here overrides the preset's.
         """
