@@ -129,7 +129,8 @@ class Schema:
         """Return the schema that `to_dict` returned; also accepts that of version 0.1, without `edge_columns`."""
         fields = dict(plain)
         task = fields["task"]
-        names = {key: tuple(task.get(key, ())) for key in ("targets", "classes", "positive", "negative")}
+        names = {key: tuple(task[key]) for key in ("targets", "classes")}
+        names |= {key: tuple(task.get(key, ())) for key in ("positive", "negative")}
         fields["task"] = Task(**{**task, **names})
         num_edge_types = fields.pop("num_edge_types", None)
         if "edge_columns" not in fields:

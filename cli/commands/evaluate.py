@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from grpe_dgl.messages import counted
+
 from ..support.device import choose_device
 from ..support.options import InputFile, data_option, device_option, raw_dir_option
 from ..support.progress import progress_so_far
@@ -87,10 +89,12 @@ def _print(evaluation: "Evaluation", *, as_json: bool) -> None:
 
     if as_json:
         content = {"dataset": evaluation.dataset, "split": evaluation.split, "graphs": evaluation.graphs}
+        content["labels"] = evaluation.labels
         parts = {"per_target": evaluation.per_target} if evaluation.per_target else {}
         click.echo(json.dumps({**content, **evaluation.metrics, **parts}))
         return
-    title = f"{evaluation.dataset} {evaluation.split} ({evaluation.graphs:,} graphs)"
+    graphs = f" of {counted(evaluation.graphs, 'graph')}" if evaluation.labels != evaluation.graphs else ""
+    title = f"{evaluation.dataset} {evaluation.split} ({counted(evaluation.labels, 'label')}{graphs})"
     for name, value in evaluation.metrics.items():
         click.echo(f"{title}: {name} {METRICS[name].text(value)}")
     for target, values in evaluation.per_target.items():

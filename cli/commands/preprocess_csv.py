@@ -96,6 +96,7 @@ def csv_command(
 
     FILE is .csv, .csv.gz, .smi or .smi.gz.
     """
+    from grpe_dgl.data.label_notes import label_notes
     from grpe_dgl.data.sources.csv import CSVRequest, csv_source
     from grpe_dgl.data.split_warnings import split_warnings
     from grpe_dgl.data.store.store import Store
@@ -129,7 +130,8 @@ def csv_command(
     manifest = make_dataset(folder, request.settings(), make, workers=workers, strict=strict, force=force)
     if manifest is None:
         return
-    for note in (*notes, *split_warnings(Store(folder))):
+    store = Store(folder)
+    for note in (*notes, *split_warnings(store), *label_notes(store)):
         hint = getattr(note, "hint", None)
         click.echo(note if hint is None else f"{note}; {NOTE_HINTS[hint]}")
     if manifest.schema.target_scale is not None:

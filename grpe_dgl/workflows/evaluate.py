@@ -31,6 +31,8 @@ class Evaluation:
     """The dataset's task; its targets and classes may have other names than the model's."""
     split: str
     graphs: int
+    labels: int
+    """How many labels the split has: what the metrics are computed on."""
     predictions: Tensor
     """See `grpe_dgl.training.evaluation.predict_split`."""
     metrics: dict[str, float]
@@ -116,6 +118,7 @@ def evaluate(
         task=data.schema.task,
         split=split,
         graphs=len(chosen),
+        labels=int((labels >= 0).sum() if labels.dtype == torch.int64 else (~labels.isnan()).sum()),
         predictions=predictions,
         metrics={name: METRIC_FUNCTIONS[name](predictions, labels) for name in names} if labelled else {},
         per_target=by_target(predictions, labels, own.task, names) if labelled else {},

@@ -226,9 +226,9 @@ def read_labels(rows: Sequence[Row], places: Sequence[int], task: Task) -> npt.N
     codes = [None if pair == PLAIN else {pair[0]: 0.0, pair[1]: 1.0} for pair in names]
     label = np.full((len(rows), len(places)), math.nan, np.float32)
     for r, (_, row) in enumerate(rows):
-        for t, (place, code) in enumerate(zip(places, codes, strict=True)):
+        for t, (place, named) in enumerate(zip(places, codes, strict=True)):
             if not is_missing(row[place]):
-                label[r, t] = float(row[place]) if code is None else code[row[place].strip()]
+                label[r, t] = float(row[place]) if named is None else named[row[place].strip()]
     return label
 
 

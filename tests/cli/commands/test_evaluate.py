@@ -19,7 +19,7 @@ def test_measures_what_training_measured(folder, checkpoint):
     measured = json.loads(grpe_in(folder, "evaluate", checkpoint, "--json", "--metric", "mae", "--metric", "rmse"))
     assert measured["mae"] == pytest.approx(results["splits"]["test"], rel=1e-5) and measured["rmse"] > measured["mae"]
     output = grpe_in(folder, "evaluate", checkpoint, "--split", "train", "--batch-size", 3)
-    assert output.startswith("tiny train (20 graphs): mae ")
+    assert output.startswith("tiny train (20 labels): mae ")
 
 
 def test_by_target_and_with_other_names(folder):
@@ -35,7 +35,7 @@ def test_by_target_and_with_other_names(folder):
     assert "\n  b: rocauc undefined (it needs labels of both classes)\n" in output
     output = grpe_in(folder, *words, "--data", "more", "--dataset", "others")
     assert "warning: the model predicts the targets a, b, c; more/others has a, c, d: they are compared" in output
-    assert "others valid (4 graphs): rocauc" in output
+    assert "others valid (12 labels of 4 graphs): rocauc" in output
 
 
 @pytest.mark.parametrize(

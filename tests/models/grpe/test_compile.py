@@ -7,6 +7,8 @@ from grpe_dgl.export.module import padded
 from grpe_dgl.models.model import PaddedBatch
 from tests.transforms.test_pair_structure import model, pair_graph
 
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch, when it imports its compiler
+
 
 @pytest.fixture(autouse=True)
 def fresh_compiler():
