@@ -196,7 +196,7 @@ def test_columns_of_one_name_in_parquet(model, tmp_path):
     (tmp_path / "t.csv").write_text("smiles,a,a\nCCO,1,2\n")
     predict(model, tmp_path / "t.csv", "--out", tmp_path / "x.parquet")
     found = parquet.read_table(tmp_path / "x.parquet").to_pydict()
-    assert list(found) == ["smiles", "a", "a_2", "predicted_logS", "error"] and found["a_2"] == ["2"]
+    assert list(found) == ["smiles", "a", "a_2", "predicted_logS", "error"] and found["a_2"] == [2]
 
 
 def test_parquet_keeps_the_types_of_columns(model, tmp_path):
