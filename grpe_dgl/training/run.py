@@ -12,6 +12,7 @@ from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
 from grpe_dgl.checkpoint.transfer import freeze_encoder
 from grpe_dgl.data.dataset import Dataset
+from grpe_dgl.data.identity import DataIdentity
 from grpe_dgl.io.atomic_file import write_text
 from grpe_dgl.models.model import GraphModel
 from grpe_dgl.recipe import Recipe
@@ -83,8 +84,11 @@ def run(
     training = recipe.training
     assert training.metric is not None and training.loss is not None
     files = RunFolder(folder)
+    identity = DataIdentity.of(data.store)
     results = files.read_results()
     if results is not None:
+        if files.best.exists():
+            _require_same_data(load_checkpoint(files.best), identity, files.best, data)
         return results
     folder.mkdir(parents=True, exist_ok=True)
 
@@ -100,6 +104,7 @@ def run(
     if files.last.exists():
         saved = load_checkpoint(files.last)
         require_same_recipe(recipe, saved.recipe, files.last)
+        _require_same_data(saved, identity, files.last, data)
         model.load_state_dict(saved.weights)
         assert saved.training is not None
         provenance = saved.provenance
@@ -120,6 +125,7 @@ def run(
             metrics=metrics,
             provenance=provenance,
             training=resume,
+            data_identity=identity,
         ).save(path)
 
     batches = training_batches(data, training, processes)
@@ -154,6 +160,12 @@ def run(
         processes.wait()
     stopped_early = len(state.history) < schedule.epochs
     return _finish(recipe, data, files, state, processes, stopped_early=stopped_early)
+
+
+def _require_same_data(saved: Checkpoint, identity: DataIdentity, path: Path, data: Dataset) -> None:
+    """Raise if a run's checkpoint records other data; those written before that was recorded pass."""
+    if saved.data_identity is not None:
+        saved.data_identity.require_same(identity, what=str(path), data=str(data.store.path))
 
 
 def _finish(

@@ -165,9 +165,14 @@ class GRPE(GraphModel):
             # For node tasks the virtual node's row stays: torch.export would tie a slice of N - 1 rows to N > 2.
             x = self._encode_padded(pairs)[-1]
             x = x[:, 0] if self.level == "graph" else x
-        else:
-            virtual = self._virtual(pairs)
-            x = self.encode(pairs)[-1][virtual if self.level == "graph" else ~virtual]
+            return self.head(self.final_norm(x))
+        if torch.compiler.is_compiling():  # torch.compile cannot trace a DGLGraph: it is computed as without
+            return torch.compiler.disable(self._forward_graph)(pairs)
+        return self._forward_graph(pairs)
+
+    def _forward_graph(self, pairs: dgl.DGLGraph) -> Tensor:
+        virtual = self._virtual(pairs)
+        x = self.encode(pairs)[-1][virtual if self.level == "graph" else ~virtual]
         return self.head(self.final_norm(x))
 
     @property
@@ -226,13 +231,17 @@ class GRPE(GraphModel):
         return hidden
 
     def _require_same_codes(self, pairs: dgl.DGLGraph) -> None:
-        """Raise if the pair graph was made with other codes than the model's."""
-        theirs = getattr(pairs, "relations", self.relations)  # a graph that was built by hand has none
-        if theirs != self.relations:
+        """Raise if the pair graph was coded with another max_distance or num_edge_types than this model's."""
+        if "codes" not in pairs.ndata:  # put together by hand
+            return
+        codes = pairs.ndata["codes"]
+        own = (self.relations.max_distance, self.relations.num_edge_types)
+        wrong = (codes != codes.new_tensor(own)).any(-1)
+        if wrong.any():
+            max_distance, num_edge_types = codes[wrong][0].tolist()
             raise InputError(
-                f"the pair graph was made with max_distance {theirs.max_distance} and num_edge_types "
-                f"{theirs.num_edge_types}, the model with {self.relations.max_distance} and "
-                f"{self.relations.num_edge_types}; accepted: the same"
+                f"the pair graph was made with max_distance {max_distance} and num_edge_types {num_edge_types}, the "
+                f"model with {own[0]} and {own[1]}; accepted: the same"
             )
 
     def _virtual(self, pairs: dgl.DGLGraph) -> Tensor:
