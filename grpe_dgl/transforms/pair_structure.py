@@ -24,6 +24,24 @@ def attach_codes(pairs: dgl.DGLGraph, relations: Relations) -> None:
     pairs.ndata["codes"] = codes.expand(pairs.num_nodes(), 2)
 
 
+def require_codes(pairs: dgl.DGLGraph, relations: Relations) -> None:
+    """Raise if a pair graph was coded with another max_distance or num_edge_types than `relations`.
+
+    A pair graph without ``ndata["codes"]``, which no transform of ours made, is taken as it is.
+    """
+    if "codes" not in pairs.ndata:
+        return
+    codes = pairs.ndata["codes"]
+    own = (relations.max_distance, relations.num_edge_types)
+    wrong = (codes != codes.new_tensor(own)).any(-1)
+    if wrong.any():
+        max_distance, num_edge_types = codes[wrong][0].tolist()
+        raise InputError(
+            f"the pair graph was made with max_distance {max_distance} and num_edge_types {num_edge_types}, the model "
+            f"with {own[0]} and {own[1]}; accepted: the same"
+        )
+
+
 def require_room(nodes_per_graph: Tensor, *, codes: int, index_bytes: int) -> None:
     """Warn before a pair graph of several GB is built; raise if it is larger than the machine's memory.
 

@@ -19,6 +19,7 @@ from grpe_dgl.models.nodes import NodeColumns, NodeVectors
 from grpe_dgl.ops import DensePairs
 from grpe_dgl.relations import Relations
 from grpe_dgl.schema import LEVELS, Schema
+from grpe_dgl.transforms.pair_structure import require_codes
 
 
 class GRPE(GraphModel):
@@ -204,7 +205,7 @@ class GRPE(GraphModel):
 
     def encode(self, pairs: dgl.DGLGraph) -> list[Tensor]:
         """Return x after every layer, before the final norm: (N, hidden_size) each, virtual nodes included."""
-        self._require_same_codes(pairs)
+        require_codes(pairs, self.relations)
         x = self.embed(self.nodes.check(pairs.ndata["feat"]), self._virtual(pairs))
         return self.encode_embedded(pairs, x)
 
@@ -229,20 +230,6 @@ class GRPE(GraphModel):
             x = layer(pairs, x, tables[index % len(tables)])
             hidden.append(x)
         return hidden
-
-    def _require_same_codes(self, pairs: dgl.DGLGraph) -> None:
-        """Raise if the pair graph was coded with another max_distance or num_edge_types than this model's."""
-        if "codes" not in pairs.ndata:  # put together by hand
-            return
-        codes = pairs.ndata["codes"]
-        own = (self.relations.max_distance, self.relations.num_edge_types)
-        wrong = (codes != codes.new_tensor(own)).any(-1)
-        if wrong.any():
-            max_distance, num_edge_types = codes[wrong][0].tolist()
-            raise InputError(
-                f"the pair graph was made with max_distance {max_distance} and num_edge_types {num_edge_types}, the "
-                f"model with {own[0]} and {own[1]}; accepted: the same"
-            )
 
     def _virtual(self, pairs: dgl.DGLGraph) -> Tensor:
         """Return which nodes are virtual, (N,) bool; a model of graphs needs one in each."""
