@@ -76,8 +76,8 @@ def device_of_process(device: torch.device, *, local_rank: int, count: int) -> t
         )
     if local_rank >= count:
         raise InputError(
-            f"process {local_rank} of this machine has no GPU of its own: there are {count} GPUs; accepted: one process "
-            "a GPU"
+            f"process {local_rank} of this machine has no GPU of its own: there are {count} GPUs; accepted: one "
+            "process a GPU"
         )
     return torch.device(device.type, local_rank)
 
