@@ -54,8 +54,8 @@ def measure(name: str, path: Path, batch_size: int) -> None:
         collate_parts(data.store, index, data.view, Division(padded=True))
         assembly += time.perf_counter() - begin
     print(
-        f"{name}, batch {batch_size}: padded over real pairs {np.mean(before):.3f} in one piece, {np.mean(after):.3f} in "
-        f"groups (at most {BOUND}), {np.mean(groups):.1f} groups on average, at most {max(groups)}; a batch takes "
+        f"{name}, batch {batch_size}: padded over real pairs {np.mean(before):.3f} in one piece, {np.mean(after):.3f} "
+        f"in groups (at most {BOUND}), {np.mean(groups):.1f} groups on average, at most {max(groups)}; a batch takes "
         f"{assembly / len(after) * 1e3:.2f} ms to assemble, {grouping / len(after) * 1e3:.3f} ms of it grouping"
     )
     if np.mean(after) > BOUND or max(groups) > 6:

@@ -68,7 +68,17 @@ def test_labels_of_virtual_nodes_and_padding_are_missing(tmp_path):
 def changed(data, **arrays):
     """Return the dataset's arrays with some replaced."""
     store = data.store
-    names = ("node_offsets", "edge_offsets", "pair_offsets", "node_feat", "src", "dst", "edge_type", "distance", "label")
+    names = (
+        "node_offsets",
+        "edge_offsets",
+        "pair_offsets",
+        "node_feat",
+        "src",
+        "dst",
+        "edge_type",
+        "distance",
+        "label",
+    )
     copy = types.SimpleNamespace(path=store.path, schema=store.schema, **{name: getattr(store, name) for name in names})
     copy.__dict__.update(arrays)
     return copy
@@ -105,7 +115,9 @@ def test_which_devices_a_model_computes_on():
     assert Division.on(other, takes_padded=True).padded
     assert Division.on(cpu, takes_padded=True, padded=True).padded
     assert Division.on(other, takes_padded=True, in_one_piece=True).most_groups == 1
-    with pytest.raises(InputError, match=r"message passing: it needs DGL on cuda, and this DGL \(.*\) is built without"):
+    with pytest.raises(
+        InputError, match=r"message passing: it needs DGL on cuda, and this DGL \(.*\) is built without"
+    ):
         Division.on(other, takes_padded=False)
     with pytest.raises(InputError, match="training.micro_batch_size is 4, .*batch norm.*; accepted: null"):
         Division.on(cpu, takes_padded=True, in_one_piece=True, micro_batch_size=4)
