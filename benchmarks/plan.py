@@ -145,9 +145,9 @@ def measure_in_a_process(plan: Plan) -> int:
 
 
 CHECKED = (
-    Plan("small", "molhiv", 64, "float32"),
-    Plan("small", "molhiv", 64, "float32", checkpoint_layers=True),
-    Plan("standard", "pcqm4m", 32, "float32", layers=3),
+    Plan("small", "molhiv", 512, "float32"),
+    Plan("standard", "molhiv", 64, "float32", layers=4),
+    Plan("standard", "molhiv", 64, "float32", layers=4, checkpoint_layers=True),
 )
 TABLE = (
     *(Plan("standard", "molhiv", size) for size in (64, 128, 256)),
