@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..support.device import choose_device
+from ..support.make_encodings import make_encodings
 from ..support.options import InputFile, data_option, device_option, raw_dir_option
 from ..support.progress import progress_so_far
 from ..support.resolve_dataset import resolve_dataset
@@ -56,6 +57,7 @@ def evaluate_command(
             accepted = ", ".join(METRICS_OF_KIND[task.kind])
             raise click.UsageError(f"--metric {name}: accepted for {task.kind}: {accepted}")
     folder = resolve_dataset(dataset or saved.recipe.dataset or saved.schema.name, data, raw_dir)
+    make_encodings(folder, saved.recipe.model.view.encodings)
     evaluation = evaluate(
         saved,
         folder,

@@ -58,6 +58,8 @@ def info_command(path: Path | None, system: bool, verify: bool, as_json: bool) -
 
 
 def _lines(store: "Store") -> dict[str, str]:
+    from grpe_dgl.data.encodings.files import stored_encodings
+
     manifest = store.manifest
     schema = manifest.schema
     task = schema.task
@@ -88,6 +90,9 @@ def _lines(store: "Store") -> dict[str, str]:
         lines["settings"] = ", ".join(f"{key} {value}" for key, value in manifest.settings.items())
     if manifest.num_skipped:
         lines["skipped"] = f"{manifest.num_skipped:,} of {manifest.num_rows:,} rows, listed in skipped.csv"
+    encodings = stored_encodings(store.path)
+    if encodings:
+        lines["encodings"] = ", ".join(folder.name.replace("-", ":") for folder in encodings)
     lines["size"] = f"{store.num_bytes / 1e6:,.1f} MB"
     lines["written by"] = f"grpe-dgl {manifest.library_version}"
     return lines

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from ..support.make_dataset import make_dataset
+from ..support.make_encodings import make_encodings
 from ..support.options import InputFile
 from .preprocess import dataset_options
 
@@ -76,6 +77,7 @@ def csv_command(
     name: str | None,
     data: Path,
     workers: int,
+    encodings: tuple[str, ...],
     strict: bool,
     force: bool,
 ) -> None:
@@ -113,6 +115,7 @@ def csv_command(
 
     folder = data / request.dataset
     manifest = make_dataset(folder, request.settings(), make, workers=workers, strict=strict, force=force)
+    make_encodings(folder, encodings, workers=workers)
     if manifest is None:
         return
     for note in (*notes, *split_warnings(Store(folder))):

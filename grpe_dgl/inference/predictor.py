@@ -1,4 +1,4 @@
-"""A trained model with all that is needed to use it."""
+"""A trained model that predicts SMILES or graphs."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -107,7 +107,7 @@ class Predictor:
         -------
         numpy.ndarray
             (R, outputs) float32: regressions in the target's own unit, classifications as probabilities (of yes for
-            each target, or of each class). A molecule that cannot be read is a row of NaN, and a warning says why.
+            each target, or of each class). A molecule that cannot be read is a row of NaN, with a warning.
             For a node task one row per atom, molecule after molecule.
         """
         return self._of_smiles(smiles, max_nodes, self.predict_chunk, self.schema.task.num_outputs)
@@ -126,7 +126,7 @@ class Predictor:
         """Return what `predict` does for a batch: (graphs or real nodes, outputs)."""
         part = batch if isinstance(batch, Part) else _as_part(batch)
         outputs = to_predictions(self.model(part.to_device(self.device).graph).float(), self.schema).cpu()
-        return rows_in_order([part], [outputs], per_node=self.schema.task.level == "node").numpy()
+        return rows_in_order([part.placement], [outputs], per_node=self.schema.task.level == "node").numpy()
 
     @torch.no_grad()
     def fingerprints(self, batch: Batch | Part, layers: int) -> Array:
@@ -135,7 +135,7 @@ class Predictor:
         return self.model.fingerprint(part.to_device(self.device).graph, layers).cpu().numpy()
 
     def require_molecules(self) -> None:
-        """Raise unless the model reads what SMILES are turned into."""
+        """Raise unless the model reads graphs that are made of SMILES."""
         if self.schema.vocabulary != "ogb":
             raise InputError(
                 f"{self.source} reads graphs of the vocabulary {self.schema.vocabulary!r}, which are not made of "

@@ -1,4 +1,4 @@
-"""What training, prediction, weight transfer and export use of a model, whatever its family."""
+"""The interface of models, which training, prediction, weight transfer and export use for every family."""
 
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -24,8 +24,8 @@ class WeightSource(NamedTuple):
 class GraphModel(nn.Module):
     """A model that takes one DGLGraph and predicts numbers per graph or per node.
 
-    A family must set `reads` and define `from_settings` and `forward`; what else it can do it declares by overriding.
-    Parameters whose names begin with `head_prefix` belong to the head, which fine-tuning makes anew.
+    A family must set `reads` and define `from_settings` and `forward`; further abilities are declared by overriding.
+    Parameters whose names begin with `head_prefix` belong to the head, which fine-tuning initialises anew.
     """
 
     reads: ClassVar[str]
@@ -83,6 +83,10 @@ class GraphModel(nn.Module):
     def weight_source(self, name: str, old: ModelSettings, new: ModelSettings) -> WeightSource:
         """Return where the tensor `name` comes from when weights of a model with the settings `old` are transferred."""
         return WeightSource(name)
+
+    def is_embedding(self, name: str) -> bool:
+        """Whether the meaning of the tensor `name` depends on the vocabulary of the data: node or edge features."""
+        return name.startswith("nodes.")
 
     def transfer_notes(self, old: ModelSettings, new: ModelSettings) -> tuple[list[str], list[str]]:
         """Return in words which rows of tables start anew, and which of the old model's are left out."""

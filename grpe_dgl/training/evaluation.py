@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from grpe_dgl.checkpoint.target_units import in_target_unit
-from grpe_dgl.data.batching.parts import Division, Part, collate_parts, rows_in_order
+from grpe_dgl.data.batching.parts import Division, Part, Placement, collate_parts, rows_in_order
 from grpe_dgl.data.dataset import Batches, Dataset, Split
 from grpe_dgl.errors import InputError
 from grpe_dgl.messages import counted
@@ -78,11 +78,11 @@ class _Reader:
 
     def __init__(self, *, per_node: bool, capacity: int) -> None:
         self._per_node, self._capacity = per_node, capacity
-        self._waiting: list[tuple[list[Part], list[Tensor]]] = []
+        self._waiting: list[tuple[list[Placement], list[Tensor]]] = []
         self._rows: list[Tensor] = []
 
     def add(self, parts: list[Part], outputs: list[Tensor]) -> None:
-        self._waiting.append((parts, outputs))
+        self._waiting.append(([part.placement for part in parts], outputs))  # the inputs can be freed
         if len(self._waiting) == self._capacity:
             self._read()
 
@@ -91,9 +91,9 @@ class _Reader:
         return self._rows
 
     def _read(self) -> None:
-        for parts, outputs in self._waiting:
+        for placements, outputs in self._waiting:
             on_cpu = [output.cpu() for output in outputs]
-            self._rows.append(rows_in_order(parts, on_cpu, per_node=self._per_node))
+            self._rows.append(rows_in_order(placements, on_cpu, per_node=self._per_node))
         self._waiting = []
 
 
@@ -120,10 +120,31 @@ def _in_order(parts: list[Tensor], split: Split, batch_size: int) -> Tensor:
     return torch.cat([rows for _, rows in sorted(pieces, key=lambda piece: piece[0])])
 
 
-def measure(metric: str, predictions: Tensor, labels: Tensor) -> float:
-    """Return a metric of predictions against labels; NaN if it is undefined for these labels."""
+def batch_of_rows(split: Split, batch_size: int) -> Tensor:
+    """Return the number of the batch of each row of `predict_split`, (rows,) int64.
+
+    The batches are `batch_size` consecutive graphs of the split, whatever batches the predictions were made in.
+    """
+    graphs = torch.arange(len(split)) // batch_size
+    if split.dataset.task.level == "graph":
+        return graphs
+    return graphs.repeat_interleave(torch.from_numpy(split.dataset.num_real_nodes(split.index)))
+
+
+def compute(metric: str, predictions: Tensor, labels: Tensor, batch: Tensor | None = None) -> float:
+    """Return a metric of predictions against labels; `batch` is used by those metrics that are computed per batch."""
+    if METRICS[metric].per_batch:
+        return METRIC_FUNCTIONS[metric](predictions, labels, batch)
+    return METRIC_FUNCTIONS[metric](predictions, labels)
+
+
+def measure(metric: str, predictions: Tensor, labels: Tensor, batch: Tensor | None = None) -> float:
+    """Return a metric of predictions against labels; NaN if it is undefined for these labels.
+
+    `batch` is the result of `batch_of_rows`, which metrics that are computed per batch need.
+    """
     try:
-        return METRIC_FUNCTIONS[metric](predictions, labels)
+        return compute(metric, predictions, labels, batch)
     except InputError:
         return float("nan")
 

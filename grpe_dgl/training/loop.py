@@ -11,7 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 from grpe_dgl.data.dataset import Batches, Dataset
 from grpe_dgl.recipe import TrainingRecipe
 from grpe_dgl.training.distributed import SINGLE, Processes
-from grpe_dgl.training.evaluation import measure, predict_split
+from grpe_dgl.training.evaluation import batch_of_rows, measure, predict_split
 from grpe_dgl.training.history import early_stopping_is_due
 from grpe_dgl.training.loss_window import LossWindow
 from grpe_dgl.training.schedule import Schedule
@@ -77,6 +77,7 @@ def train(
     division = training_division(state.model, training, processes.device, padded)
     losses = state.losses = LossWindow(processes)
     valid_labels = data.valid.labels()
+    valid_batches = batch_of_rows(data.valid, training.batch_size)
 
     while len(state.history) < schedule.epochs and not early_stopping_is_due(state.history, training):
         epoch = len(state.history)
@@ -115,7 +116,7 @@ def train(
                 precision=training.precision,
                 division=division,
             )
-            row[f"valid_{training.metric}"] = measure(training.metric, predictions, valid_labels)
+            row[f"valid_{training.metric}"] = measure(training.metric, predictions, valid_labels, valid_batches)
             row["seconds_evaluation"] = time.perf_counter() - begin
         state.history = [*state.history, row]
         state.sums = Sums()

@@ -69,7 +69,9 @@ def test_outputs_and_gradients_are_those_of_the_pair_graph(datasets, kind, key_t
     division = Division(padded=True, most_groups=3)
     parts = collate_parts(data.store, index, data.view, division).parts
     assert len(parts) > 1
-    outputs = rows_in_order(parts, [model(part.graph) for part in parts], per_node=kind == "multiclass")
+    outputs = rows_in_order(
+        [part.placement for part in parts], [model(part.graph) for part in parts], per_node=kind == "multiclass"
+    )
     expected = model(collate(data.store, index, data.view).graph)
     torch.testing.assert_close(outputs, expected, rtol=1e-10, atol=1e-10)
     training = recipe(**QUIET, training__loss=KINDS[kind]).training

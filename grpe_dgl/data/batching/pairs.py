@@ -11,6 +11,7 @@ from grpe_dgl.kernels.decorator import compiled
 from grpe_dgl.relations import Relations
 from grpe_dgl.transforms.pair_codes import fill_relations
 from grpe_dgl.transforms.pair_structure import complete_pairs
+from grpe_dgl.transforms.path_edges import fill_paths
 from grpe_dgl.views import PairView
 
 
@@ -44,6 +45,10 @@ def collate_pairs(arrays: GraphArrays, slices: Slices, view: PairView) -> dgl.DG
         pairs.ndata["virtual"] = torch.from_numpy(virtual)
     for name, code in relations.split(relation, view.codes).items():
         pairs.edata[name] = torch.from_numpy(code)
+    if view.path_edges:
+        path = np.empty((total_pairs, view.path_edges), np.int32)
+        fill_paths(slices.num_nodes, extra, slices.pair_start, arrays.distance, relation, relations.own, path)
+        pairs.edata["path"] = torch.from_numpy(path)
     pairs.relations = relations  # for `grpe_dgl.nn.GRPE`, which reads these codes and no others
     return pairs
 

@@ -20,6 +20,15 @@ from grpe_dgl.padded import PaddedBatch
 from grpe_dgl.views import PairView, View
 
 
+class Placement(NamedTuple):
+    """Where the graphs of a part stand in their batch."""
+
+    places: Integers
+    """(b,): the graphs' places in the batch."""
+    num_nodes: Integers
+    """(b,): the graphs' real nodes."""
+
+
 class Part(NamedTuple):
     """Some graphs of a batch, b of them, as a model reads them."""
 
@@ -31,6 +40,11 @@ class Part(NamedTuple):
     """(b,): the graphs' places in the batch."""
     num_nodes: Integers
     """(b,): the graphs' real nodes."""
+
+    @property
+    def placement(self) -> Placement:
+        """Where the graphs stand, without their tensors."""
+        return Placement(self.places, self.num_nodes)
 
     def to_device(self, device: torch.device) -> Self:
         """Return the part with its tensors on another device, copied without blocking the host."""
@@ -140,13 +154,13 @@ def collate_part(arrays: GraphArrays, slices: Slices, places: Integers, view: Vi
     return Part(collate_padded(arrays, own, view), torch.from_numpy(label), places, own.num_nodes)
 
 
-def rows_in_order(parts: Sequence[Part], outputs: Sequence[Tensor], *, per_node: bool) -> Tensor:
+def rows_in_order(parts: Sequence[Placement], outputs: Sequence[Tensor], *, per_node: bool) -> Tensor:
     """Return the rows of the parts' outputs in the batch's order, (graphs or real nodes, ...), all on the CPU.
 
     Parameters
     ----------
     parts
-        All parts of a batch.
+        The placement of every part of a batch.
     outputs
         What the model returned for each, on the CPU; of a padded part and a node task (b, N, ...).
     per_node
@@ -154,7 +168,7 @@ def rows_in_order(parts: Sequence[Part], outputs: Sequence[Tensor], *, per_node:
     """
     rows = []
     for part, output in zip(parts, outputs, strict=True):
-        if per_node and isinstance(part.graph, PaddedBatch):
+        if per_node and output.dim() == 3:  # padded
             output = output[torch.from_numpy(real_nodes(part.num_nodes, output.shape[1]))]
         rows.append(output)
     joined = torch.cat(rows)

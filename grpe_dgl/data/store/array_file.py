@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grpe_dgl.data.store.manifest import ArrayEntry
+from grpe_dgl.errors import InputError
 
 _CHUNK = 1 << 20  # items converted at a time
 
@@ -19,9 +20,9 @@ class ArrayFile:
     Parameters
     ----------
     path
-        The file, made anew.
+        The file; an existing one is overwritten.
     dtype
-        Its type to begin with.
+        Its first type.
     columns
         The length of the second axis; None for an array of one axis.
     """
@@ -34,7 +35,7 @@ class ArrayFile:
         self._begin()
 
     def append(self, array: npt.NDArray[Any]) -> None:
-        """Write the rows of `array` after those there are."""
+        """Append the rows of `array`."""
         if (
             self._dtype.kind in "iu"
             and array.dtype.kind == self._dtype.kind
@@ -45,7 +46,7 @@ class ArrayFile:
         self._rows += len(array)
 
     def finish(self) -> ArrayEntry:
-        """Close the file, on disk for good, and return its entry in the manifest."""
+        """Flush the file to disk, close it and return its entry in the manifest."""
         self._stream.flush()
         os.fsync(self._stream.fileno())
         self._stream.close()
@@ -67,7 +68,7 @@ class ArrayFile:
         self._stream.write(content)
 
     def _widen(self, dtype: np.dtype[Any]) -> None:
-        """Write the file again in a wider type; happens at most a few times in a dataset's making."""
+        """Rewrite the file in a wider type; this happens at most a few times per dataset."""
         self._stream.close()
         narrow, old_dtype = self._path.with_suffix(".narrow"), self._dtype.newbyteorder("<")
         self._path.rename(narrow)
@@ -84,3 +85,19 @@ def write_array(path: Path, array: npt.NDArray[Any]) -> ArrayEntry:
     file = ArrayFile(path, array.dtype, array.shape[1] if array.ndim == 2 else None)
     file.append(array)
     return file.finish()
+
+
+def open_array(file: Path, entry: ArrayEntry) -> npt.NDArray[np.generic]:
+    """Map an array's file into memory, read-only, after checking that it has the right size."""
+    try:
+        size = file.stat().st_size
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from None
+    if size != entry.num_bytes:
+        state = "truncated" if size < entry.num_bytes else "corrupt"
+        raise InputError(f"{file} is {state}: {size} bytes, expected {entry.num_bytes}; make the dataset again")
+    dtype = np.dtype(entry.dtype).newbyteorder("<")
+    if entry.num_bytes == 0:  # an empty file cannot be mapped
+        return np.empty(entry.shape, dtype)
+    # As a plain array, which numba and torch accept and which is faster to slice.
+    return np.asarray(np.memmap(file, dtype, "r", shape=entry.shape))

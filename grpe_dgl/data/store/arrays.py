@@ -1,4 +1,4 @@
-"""Graphs that were just made, in the arrays a processed dataset has on disk: batches come from either."""
+"""New graphs in memory, in the arrays of a processed dataset on disk, so that batches are made alike of both."""
 
 from pathlib import Path
 from typing import Any, Protocol
@@ -6,9 +6,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from grpe_dgl.data.encodings.files import EncodingArrays
 from grpe_dgl.data.store.validation import PackedRun
-from grpe_dgl.offsets import offsets_of
+from grpe_dgl.offsets import lengths_of, offsets_of
 from grpe_dgl.schema import Schema
+from grpe_dgl.views import Encoding
 
 Array = npt.NDArray[np.generic]
 
@@ -30,6 +32,8 @@ class GraphArrays(Protocol):
     @property
     def schema(self) -> Schema: ...  # noqa: D102
 
+    def encoding(self, name: str) -> EncodingArrays: ...  # noqa: D102
+
     def __len__(self) -> int: ...
 
 
@@ -39,7 +43,7 @@ class ArraysInMemory:
     Parameters
     ----------
     run
-        What `grpe_dgl.data.store.validation.pack` made.
+        The result of `grpe_dgl.data.store.validation.pack`.
     schema
         The schema it was packed with.
     """
@@ -58,13 +62,30 @@ class ArraysInMemory:
         self.edge_type = _locked(graphs.edge_type)
         self.distance = _locked(run.distance)
         self.label = _locked(graphs.label)
+        self._encodings: dict[str, EncodingArrays] = {}
 
     def __len__(self) -> int:
         return len(self.node_offsets) - 1
 
+    def encoding(self, name: str) -> EncodingArrays:
+        """Return the encoding called ``laplacian:8`` of all graphs, computed when it is first asked for."""
+        if name not in self._encodings:
+            from grpe_dgl.data.encodings.compute import encode_graphs  # DGL, which most uses of arrays do not need
+
+            nodes, values = encode_graphs(
+                lengths_of(self.node_offsets),
+                lengths_of(self.edge_offsets),
+                self.src.astype(np.int64),
+                self.dst.astype(np.int64),
+                Encoding.parse(name),
+                undirected=self.schema.undirected,
+            )
+            self._encodings[name] = EncodingArrays(_locked(nodes), values)
+        return self._encodings[name]
+
 
 def _locked(array: npt.NDArray[Any]) -> Array:
-    """Return the array read-only, as those of a store are: numba compiles its kernels for one kind, not for two."""
+    """Return the array read-only, as those of a store are, so that numba compiles its kernels for one type only."""
     array = array.view()
     array.setflags(write=False)
     return array

@@ -6,9 +6,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from grpe_dgl.data.store.manifest import ArrayEntry, Manifest
+from grpe_dgl.data.encodings.files import EncodingArrays, open_encoding, stored_encodings
+from grpe_dgl.data.store.array_file import open_array
+from grpe_dgl.data.store.manifest import Manifest
 from grpe_dgl.errors import InputError
 from grpe_dgl.schema import Schema
+from grpe_dgl.views import Encoding
 
 Array = npt.NDArray[np.generic]
 
@@ -61,6 +64,7 @@ class Store:
         self.distance = arrays["distance"]
         self.label = arrays["label"]
         self.row = arrays["row"]
+        self._encodings: dict[str, EncodingArrays] = {}
         self.splits = {name: arrays[f"split-{name}"] for name in self.manifest.splits}
         totals = (self.manifest.num_nodes, self.manifest.num_edges, self.manifest.num_pairs)
         for name, total in zip(("node_offsets", "edge_offsets", "pair_offsets"), totals, strict=True):
@@ -80,14 +84,30 @@ class Store:
 
     @property
     def num_bytes(self) -> int:
-        """The size of all arrays on disk."""
-        return sum(entry.num_bytes for entry in self.manifest.arrays.values())
+        """The size of all arrays on disk, encodings included."""
+        encodings = (entry for arrays in stored_encodings(self.path).values() for entry in arrays.values())
+        return sum(entry.num_bytes for entry in (*self.manifest.arrays.values(), *encodings))
+
+    def encoding(self, name: str) -> EncodingArrays:
+        """Return the stored encoding called ``laplacian:8``; raises an InputError if the folder has none."""
+        if name not in self._encodings:
+            from grpe_dgl.data.encodings.compute import KINDS  # DGL, which most uses of a store do not need
+
+            encoding = Encoding.parse(name)
+            kind = KINDS[encoding.kind]
+            self._encodings[name] = open_encoding(
+                self.path, self.manifest, encoding, version=kind.version, columns=kind.columns * encoding.size
+            )
+        return self._encodings[name]
 
     def verify(self) -> None:
-        """Read every array and raise an InputError naming those whose contents are not what was written."""
-        wrong = [name for name, entry in self.manifest.arrays.items() if _sha256(self._file(name)) != entry.sha256]
+        """Read every array, encodings included, and raise an InputError that names those whose hash is another."""
+        hashes = {self._file(name): entry.sha256 for name, entry in self.manifest.arrays.items()}
+        for folder, arrays in stored_encodings(self.path).items():
+            hashes |= {folder / f"{array}.bin": entry.sha256 for array, entry in arrays.items()}
+        wrong = [file for file, expected in hashes.items() if not file.exists() or _sha256(file) != expected]
         if wrong:
-            files = ", ".join(str(self._file(name)) for name in wrong)
+            files = ", ".join(map(str, wrong))
             raise InputError(f"corrupt: {files} (the SHA-256 is not the one in manifest.json); make the dataset again")
 
     def _file(self, name: str) -> Path:
@@ -99,14 +119,7 @@ class Store:
             want not in (None, got) for want, got in zip(shape, entry.shape, strict=True)
         ):
             raise InputError(f"{self.path} is corrupt: {name} has shape {list(entry.shape)}, expected {list(shape)}")
-        try:
-            size = file.stat().st_size
-        except OSError as error:
-            raise InputError(f"{file} cannot be read: {error.strerror}") from None
-        if size != entry.num_bytes:
-            state = "truncated" if size < entry.num_bytes else "corrupt"
-            raise InputError(f"{file} is {state}: {size} bytes, expected {entry.num_bytes}; make the dataset again")
-        return _map(file, entry)
+        return open_array(file, entry)
 
 
 def _expected_shapes(manifest: Manifest) -> dict[str, tuple[int | None, ...]]:
@@ -127,14 +140,6 @@ def _expected_shapes(manifest: Manifest) -> dict[str, tuple[int | None, ...]]:
         "row": (graphs,),
     }
     return shapes | {f"split-{name}": (count,) for name, count in manifest.splits.items()}
-
-
-def _map(file: Path, entry: ArrayEntry) -> Array:
-    dtype = np.dtype(entry.dtype).newbyteorder("<")
-    if entry.num_bytes == 0:  # an empty file cannot be mapped
-        return np.empty(entry.shape, dtype)
-    # As a plain array: numba and torch know those, and slicing one is cheaper.
-    return np.asarray(np.memmap(file, dtype, "r", shape=entry.shape))
 
 
 def _sha256(file: Path) -> str:

@@ -54,7 +54,7 @@ def test_parts_hold_every_graph_once_and_their_rows_are_put_in_order(data, padde
     if per_node and padded_batches:
         labels = [part.label.unsqueeze(-1) for part in batch.parts]
     whole = collate(data.store, index, VIEW).label
-    found = rows_in_order(batch.parts, labels, per_node=per_node)
+    found = rows_in_order([part.placement for part in batch.parts], labels, per_node=per_node)
     torch.testing.assert_close(found, whole if whole.dim() > 1 else whole.unsqueeze(-1), equal_nan=True)
 
 
