@@ -106,13 +106,13 @@ def show_run(recipe: "Recipe", folder: Path, *, resume: bool, tensorboard: bool)
             elif resume:
                 click.echo(f"no checkpoint in {folder} to resume from: starting from scratch")
 
-        def step(update: int, updates: int, loss: float, rate: float) -> None:
+        def step(update: int, updates: int, loss: float | None, rate: float) -> None:
             if bar is None:
                 plain(update, updates, loss)
             else:
                 bar.total = updates
                 bar.n = update
-                bar.set_postfix_str(f"loss {significant(loss)}, rate {rate:.2e}", refresh=False)
+                bar.set_postfix_str(f"{_loss(loss)}rate {rate:.2e}", refresh=False)
                 bar.update(0)
 
         def epoch(row: dict[str, Any], is_best: bool) -> None:
@@ -135,11 +135,11 @@ def show_run(recipe: "Recipe", folder: Path, *, resume: bool, tensorboard: bool)
         yield Callbacks(start=start, step=step, epoch=epoch)
 
 
-def _plain_steps() -> Callable[[int, int, float], None]:
+def _plain_steps() -> Callable[[int, int, float | None], None]:
     """Return a callback that shows updates where there is no terminal: a line every 30 seconds of a long epoch."""
     shown_at, shown_update = time.monotonic(), None
 
-    def step(update: int, updates: int, loss: float) -> None:
+    def step(update: int, updates: int, loss: float | None) -> None:
         nonlocal shown_at, shown_update
         now = time.monotonic()
         if shown_update is None:
@@ -149,10 +149,15 @@ def _plain_steps() -> Callable[[int, int, float], None]:
             return
         rate = (update - shown_update) / (now - shown_at)
         left = f", {(updates - update) / rate:,.0f} s left" if rate else ""
-        click.echo(f"update {update:,} of {updates:,}, loss {significant(loss)}, {rate:,.1f}/s{left}", err=True)
+        click.echo(f"update {update:,} of {updates:,}, {_loss(loss)}{rate:,.1f}/s{left}", err=True)
         shown_at, shown_update = now, update
 
     return step
+
+
+def _loss(loss: float | None) -> str:
+    """Return the loss with a comma after it; nothing before a GPU's first was read."""
+    return "" if loss is None else f"loss {significant(loss)}, "
 
 
 def _tensorboard(folder: Path, stack: contextlib.ExitStack) -> Any:

@@ -11,7 +11,9 @@ import torch
 
 from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
 from grpe_dgl.checkpoint.target_units import to_predictions
-from grpe_dgl.data.batching.collate import Batch, collate
+from grpe_dgl.data.batching.collate import Batch
+from grpe_dgl.data.batching.parts import Division, Part, collate_part, rows_in_order
+from grpe_dgl.data.batching.slices import Slices
 from grpe_dgl.data.molecules.smiles import MAX_NODES
 from grpe_dgl.errors import InputError
 from grpe_dgl.inference.inputs import Chunk, smiles_rows
@@ -75,6 +77,7 @@ class Predictor:
         self.source = source
         self.device = torch.device(device)
         self.model = checkpoint.model(backend=backend).to(self.device)
+        self._division = Division.on(self.device, takes_padded=self.model.takes_padded)
 
     def __repr__(self) -> str:
         task, model = self.schema.task, self.checkpoint.recipe.model
@@ -122,15 +125,17 @@ class Predictor:
         return self._of_smiles(smiles, max_nodes, lambda chunk: self.fingerprint_chunk(chunk, layers), width)
 
     @torch.no_grad()
-    def outputs(self, batch: Batch) -> Array:
+    def outputs(self, batch: Batch | Part) -> Array:
         """Return what `predict` does for a batch: (graphs or real nodes, outputs)."""
-        outputs = self.model(batch.to(self.device).graph).float()
-        return to_predictions(outputs, self.schema).cpu().numpy()
+        part = batch if isinstance(batch, Part) else _as_part(batch)
+        outputs = to_predictions(self.model(part.to_device(self.device).graph).float(), self.schema).cpu()
+        return rows_in_order([part.placement], [outputs], per_node=self.schema.task.level == "node").numpy()
 
     @torch.no_grad()
-    def fingerprints(self, batch: Batch, layers: int) -> Array:
+    def fingerprints(self, batch: Batch | Part, layers: int) -> Array:
         """Return what `fingerprint` does for a batch, (graphs, fingerprint size)."""
-        return self.model.fingerprint(batch.to(self.device).graph, layers).cpu().numpy()
+        part = batch if isinstance(batch, Part) else _as_part(batch)
+        return self.model.fingerprint(part.to_device(self.device).graph, layers).cpu().numpy()
 
     def require_molecules(self) -> None:
         """Raise unless the model reads graphs that are made of SMILES."""
@@ -157,12 +162,14 @@ class Predictor:
         """Return the fingerprints of the graphs of a chunk, each (1, fingerprint size)."""
         return self._by_graph(chunk, lambda batch: self.fingerprints(batch, layers), per_node=False)
 
-    def _by_graph(self, chunk: Chunk, compute: Callable[[Batch], Array], *, per_node: bool) -> list[Array]:
+    def _by_graph(self, chunk: Chunk, compute: Callable[[Part], Array], *, per_node: bool) -> list[Array]:
         """Apply `compute` batch by batch; return its rows graph by graph, in order."""
         sizes = np.diff(chunk.arrays.node_offsets)[chunk.graphs].astype(np.int64) + 1
         results: list[Array] = [np.zeros(0)] * len(chunk.graphs)
         for places in batches_by_size(sizes):
-            values = compute(collate(chunk.arrays, chunk.graphs[places], self.view))
+            slices = Slices.of(chunk.arrays, chunk.graphs[places])
+            everything = np.arange(len(places))
+            values = compute(collate_part(chunk.arrays, slices, everything, self.view, self._division))
             counts = sizes[places] - 1 if per_node else np.ones(len(places), int)
             for place, part in zip(places, np.split(values, counts.cumsum()[:-1]), strict=True):
                 results[place] = part
@@ -183,6 +190,12 @@ class Predictor:
                     warnings.warn(f"molecule {len(parts)}: {error}", stacklevel=3)
                 parts.append(next(found) if error is None else np.full((1, width), np.nan, np.float32))
         return np.concatenate(parts) if parts else np.zeros((0, width), np.float32)
+
+
+def _as_part(batch: Batch) -> Part:
+    """Return a batch as its only part; its graph is a DGLGraph, whose rows are in order already."""
+    places = np.arange(len(batch.indices))
+    return Part(batch.graph, batch.label, places, batch.graph.batch_num_nodes().cpu().numpy())
 
 
 def batches_by_size(sizes: npt.NDArray[np.int64], budget: int = PAIRS_PER_BATCH) -> Iterator[npt.NDArray[np.int64]]:

@@ -7,8 +7,16 @@ from typing import Any
 from grpe_dgl.errors import InputError
 from grpe_dgl.recipe.recipe import Recipe
 
-# These change no number of a run: text, and the number of runs, which each have one seed.
-IGNORED = ("description", "paper", "training.runs", "variants")
+# These change no number of a run: text, the number of runs, which each have one seed, and how a batch is computed.
+IGNORED = (
+    "description",
+    "paper",
+    "training.checkpoint_layers",
+    "training.compile",
+    "training.micro_batch_size",
+    "training.runs",
+    "variants",
+)
 
 
 def require_same_recipe(recipe: Recipe, saved: Recipe, path: Path) -> None:

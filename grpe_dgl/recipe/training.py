@@ -52,6 +52,12 @@ class TrainingRecipe:
     runs: int = 1
     """Number of seeds to train: seed, seed + 1, ..."""
     precision: Literal["float32", "bf16"] = "float32"
+    micro_batch_size: int | None = None
+    """Compute a batch in parts of at most this many graphs and add up their gradients; None computes it whole."""
+    checkpoint_layers: bool = False
+    """Keep only each layer's input for the backward pass and compute the rest again: less memory, more time."""
+    compile: bool = False
+    """Run the model through torch.compile, on padded batches."""
 
     def __post_init__(self) -> None:
         if (self.epochs is None) == (self.updates is None):
@@ -63,6 +69,7 @@ class TrainingRecipe:
             )
         for name in (
             "batch_size",
+            "micro_batch_size",
             "epochs",
             "updates",
             "stop_after_epochs",

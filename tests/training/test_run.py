@@ -9,7 +9,7 @@ import grpe_dgl.data
 from grpe_dgl.checkpoint.file import load_checkpoint
 from grpe_dgl.errors import InputError
 from grpe_dgl.training.evaluation import predict_split
-from grpe_dgl.training.loop import DivergedError
+from grpe_dgl.training.loss_window import DivergedError
 from grpe_dgl.training.run import Callbacks, run
 from grpe_dgl.training.stop_request import Stopped, StopRequest
 from tests.training.tiny import recipe, write_dataset

@@ -12,8 +12,9 @@ from grpe_dgl.models.column_table import node_table
 from grpe_dgl.models.graphormer.bias import PairBias
 from grpe_dgl.models.graphormer.layer import GraphormerLayer
 from grpe_dgl.models.graphormer.settings import COLUMN_ROWS, GraphormerSettings
-from grpe_dgl.models.model import GraphModel, PaddedBatch
+from grpe_dgl.models.model import GraphModel
 from grpe_dgl.models.padding import Padding
+from grpe_dgl.padded import PaddedBatch
 from grpe_dgl.relations import Relations
 from grpe_dgl.schema import Schema
 from grpe_dgl.transforms.pair_structure import require_codes
@@ -88,9 +89,10 @@ class Graphormer(GraphModel):
         """Return how many numbers a fingerprint from the last `layers` layers has."""
         return layers * len(self.token)
 
-    def fingerprint(self, pairs: dgl.DGLGraph, layers: int) -> Tensor:
+    def fingerprint(self, pairs: dgl.DGLGraph | PaddedBatch, layers: int) -> Tensor:
         """Return the graph token after each of the last `layers` layers, before the final norm, (graphs, size)."""
-        hidden = [x[pairs.ndata["virtual"]].float() for x in self.encode(pairs)[-layers:]]
+        token: Any = (slice(None), 0) if isinstance(pairs, PaddedBatch) else pairs.ndata["virtual"]
+        hidden = [x[token].float() for x in self.encode(pairs)[-layers:]]
         return torch.cat([F.normalize(x, dim=-1) for x in hidden], -1)
 
     def encode(self, pairs: dgl.DGLGraph | PaddedBatch) -> list[Tensor]:

@@ -14,9 +14,11 @@ from grpe_dgl.models.grpe import transfer
 from grpe_dgl.models.grpe.encodings import RelationEncodings
 from grpe_dgl.models.grpe.layer import GRPELayer
 from grpe_dgl.models.grpe.settings import PRESETS, GRPESettings
-from grpe_dgl.models.model import GraphModel, PaddedBatch, WeightSource
+from grpe_dgl.models.model import GraphModel, WeightSource
 from grpe_dgl.models.nodes import NodeColumns, NodeVectors
 from grpe_dgl.ops import DensePairs
+from grpe_dgl.ops.recomputation import checkpointed
+from grpe_dgl.padded import PaddedBatch
 from grpe_dgl.relations import Relations
 from grpe_dgl.schema import LEVELS, Schema
 from grpe_dgl.transforms.pair_structure import require_codes
@@ -58,6 +60,7 @@ class GRPE(GraphModel):
 
     reads: ClassVar = "pairs"
     takes_padded: ClassVar = True
+    checkpoints_layers: ClassVar = True
 
     def __init__(
         self,
@@ -185,10 +188,13 @@ class GRPE(GraphModel):
         """Return how many numbers a fingerprint from the last `layers` layers has."""
         return layers * len(self.virtual_node)
 
-    def fingerprint(self, pairs: dgl.DGLGraph, layers: int) -> Tensor:
+    def fingerprint(self, pairs: dgl.DGLGraph | PaddedBatch, layers: int) -> Tensor:
         """Return the virtual node after each of the last `layers` layers, before the final norm, (graphs, size)."""
-        virtual = self._virtual(pairs)
-        hidden = [x[virtual].float() for x in self.encode(pairs)[-layers:]]
+        if isinstance(pairs, PaddedBatch):
+            hidden = [x[:, 0].float() for x in self._encode_padded(pairs)[-layers:]]
+        else:
+            virtual = self._virtual(pairs)
+            hidden = [x[virtual].float() for x in self.encode(pairs)[-layers:]]
         return torch.cat([F.normalize(x, dim=-1) for x in hidden], -1)
 
     def weight_source(self, name: str, old: GRPESettings, new: GRPESettings) -> WeightSource:  # type: ignore[override]
@@ -213,7 +219,7 @@ class GRPE(GraphModel):
         """Return x after every layer, (B, N, hidden_size) each."""
         virtual = (torch.arange(batch.nodes.shape[1], device=batch.nodes.device) == 0).expand(batch.nodes.shape[0], -1)
         x = self.embed(batch.nodes, virtual)
-        return self.encode_embedded(DensePairs(batch.relation, batch.mask), x)
+        return self.encode_embedded(DensePairs(batch.relation.long(), batch.mask), x)  # once for all layers
 
     def embed(self, feat: Tensor, virtual: Tensor) -> Tensor:
         """Return what the first layer takes, (..., hidden_size), for features (..., F) and a bool mask (...)."""
@@ -226,8 +232,10 @@ class GRPE(GraphModel):
         """Return x after every layer, for embedded nodes x: (N, hidden_size), with `DensePairs` (B, N, hidden_size)."""
         tables = [encodings() for encodings in self.encodings]
         hidden = []
+        checkpoints = self.checkpoint_layers and self.training and torch.is_grad_enabled()
         for index, layer in enumerate(self.layers):
-            x = layer(pairs, x, tables[index % len(tables)])
+            arguments = pairs, x, tables[index % len(tables)]
+            x = checkpointed(layer, *arguments) if checkpoints else layer(*arguments)
             hidden.append(x)
         return hidden
 

@@ -9,7 +9,7 @@ from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.errors import InputError
 from grpe_dgl.export.module import padded
 from grpe_dgl.models.graphormer.settings import GraphormerSettings
-from grpe_dgl.models.model import PaddedBatch
+from grpe_dgl.padded import PaddedBatch
 from grpe_dgl.schema import Schema
 from tests.cli.invoke import grpe
 from tests.models.test_transformers import molecule_checkpoint
