@@ -36,6 +36,8 @@ class Metric:
     """Whether it is shown in percent; the function returns a fraction all the same."""
     requires: str = ANY_LABEL
     """What a target's labels must contain for the metric to be defined."""
+    per_batch: bool = False
+    """Whether it is a mean over batches of ``training.batch_size`` graphs, in the order in which a split is stored."""
 
     def better(self, a: float, b: float) -> bool:
         """Whether a is strictly better than b; any number is better than NaN."""
@@ -67,6 +69,7 @@ METRICS: dict[str, Metric] = {
         Metric(name="ap", kinds=("binary",), higher_is_better=True, percent=True, requires=BOTH_CLASSES),
         Metric(name="accuracy", kinds=("binary", "multiclass"), higher_is_better=True, percent=True),
         Metric(name="weighted_accuracy", kinds=("multiclass",), higher_is_better=True, percent=True),
+        Metric(name="sbm_accuracy", kinds=("multiclass",), higher_is_better=True, percent=True, per_batch=True),
     )
 }
 

@@ -19,6 +19,11 @@ class Encoding(NamedTuple):
     def __str__(self) -> str:
         return f"{self.kind}:{self.size}"
 
+    @property
+    def columns(self) -> int:
+        """How many numbers a node has: of singular vectors left and right ones."""
+        return 2 * self.size if self.kind.startswith("svd") else self.size
+
     @classmethod
     def parse(cls, name: str, *, key: str = "an encoding") -> "Encoding":
         """Return the encoding called ``laplacian:8``; `key` names it in the error."""

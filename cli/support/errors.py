@@ -26,6 +26,7 @@ HINTS = {
     "replace_export": "--force replaces it",
     "resume_run": "--resume continues it, --out names another folder",
     "submission": "or --submission DIR, for PCQM4M",
+    "transfer_transformer": "--transfer transformer takes everything but the embeddings over",
     "verify_dataset": "`grpe info {value} --verify` lists what is wrong",
 }
 """What to type, by `InputError.hint`; the library does not know the command line."""

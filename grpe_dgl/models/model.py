@@ -82,6 +82,10 @@ class GraphModel(nn.Module):
         """Return where the tensor `name` comes from when weights of a model with the settings `old` are transferred."""
         return WeightSource(name)
 
+    def is_embedding(self, name: str) -> bool:
+        """Whether the meaning of the tensor `name` depends on the vocabulary of the data: node or edge features."""
+        return name.startswith("nodes.")
+
     def transfer_notes(self, old: ModelSettings, new: ModelSettings) -> tuple[list[str], list[str]]:
         """Return in words which rows of tables start anew, and which of the old model's are left out."""
         return [], []

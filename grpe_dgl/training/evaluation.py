@@ -77,10 +77,31 @@ def _in_order(parts: list[Tensor], split: Split, batch_size: int) -> Tensor:
     return torch.cat([rows for _, rows in sorted(pieces, key=lambda piece: piece[0])])
 
 
-def measure(metric: str, predictions: Tensor, labels: Tensor) -> float:
-    """Return a metric of predictions against labels; NaN if it is undefined for these labels."""
+def batch_of_rows(split: Split, batch_size: int) -> Tensor:
+    """Return the number of the batch of each row of `predict_split`, (rows,) int64.
+
+    The batches are `batch_size` consecutive graphs of the split, whatever batches the predictions were made in.
+    """
+    graphs = torch.arange(len(split)) // batch_size
+    if split.dataset.task.level == "graph":
+        return graphs
+    return graphs.repeat_interleave(torch.from_numpy(split.dataset.num_real_nodes(split.index)))
+
+
+def compute(metric: str, predictions: Tensor, labels: Tensor, batch: Tensor | None = None) -> float:
+    """Return a metric of predictions against labels; `batch` is used by those metrics that are computed per batch."""
+    if METRICS[metric].per_batch:
+        return METRIC_FUNCTIONS[metric](predictions, labels, batch)
+    return METRIC_FUNCTIONS[metric](predictions, labels)
+
+
+def measure(metric: str, predictions: Tensor, labels: Tensor, batch: Tensor | None = None) -> float:
+    """Return a metric of predictions against labels; NaN if it is undefined for these labels.
+
+    `batch` is the result of `batch_of_rows`, which metrics that are computed per batch need.
+    """
     try:
-        return METRIC_FUNCTIONS[metric](predictions, labels)
+        return compute(metric, predictions, labels, batch)
     except InputError:
         return float("nan")
 

@@ -16,7 +16,7 @@ from grpe_dgl.errors import InputError
 from grpe_dgl.recipe import TrainingRecipe
 from grpe_dgl.schema import Schema
 from grpe_dgl.training.distributed import SINGLE, Processes
-from grpe_dgl.training.evaluation import autocast, measure, predict_split
+from grpe_dgl.training.evaluation import autocast, batch_of_rows, measure, predict_split
 from grpe_dgl.training.history import early_stopping_is_due
 from grpe_dgl.training.losses import LOSS_FUNCTIONS
 from grpe_dgl.training.schedule import Schedule
@@ -78,6 +78,7 @@ def train(
     if processes.world_size > 1:
         model = DistributedDataParallel(state.model)
     valid_labels = data.valid.labels()
+    valid_batches = batch_of_rows(data.valid, training.batch_size)
 
     while len(state.history) < schedule.epochs and not early_stopping_is_due(state.history, training):
         epoch = len(state.history)
@@ -106,7 +107,7 @@ def train(
                 processes=processes,
                 precision=training.precision,
             )
-            row[f"valid_{training.metric}"] = measure(training.metric, predictions, valid_labels)
+            row[f"valid_{training.metric}"] = measure(training.metric, predictions, valid_labels, valid_batches)
             row["seconds_evaluation"] = time.perf_counter() - begin
         state.history = [*state.history, row]
         state.sums = Sums()

@@ -18,7 +18,7 @@ from grpe_dgl.recipe import Recipe
 from grpe_dgl.recipe.comparison import require_same_recipe
 from grpe_dgl.training.curves import draw_curves
 from grpe_dgl.training.distributed import SINGLE, Processes
-from grpe_dgl.training.evaluation import is_labelled, measure, predict_split
+from grpe_dgl.training.evaluation import batch_of_rows, is_labelled, measure, predict_split
 from grpe_dgl.training.history import best_epoch, seconds_by_part, to_csv
 from grpe_dgl.training.loop import train, training_batches
 from grpe_dgl.training.run_folder import RunFolder
@@ -159,7 +159,7 @@ def run(
 def _finish(
     recipe: Recipe, data: Dataset, files: RunFolder, state: State, processes: Processes, *, stopped_early: bool
 ) -> dict[str, Any]:
-    """Evaluate the best model on every labelled split except train; write and return the results."""
+    """Evaluate the best model on every labelled split; write and return the results."""
     training = recipe.training
     assert training.metric is not None and training.loss is not None
     processes.wait()
@@ -168,7 +168,7 @@ def _finish(
     index = best_epoch(state.history, training.metric)
     splits = {}
     for name, split in data.splits.items():
-        if name == "train" or not len(split) or not is_labelled(split):
+        if not len(split) or not is_labelled(split):
             continue
         predictions = predict_split(
             state.model,
@@ -178,7 +178,8 @@ def _finish(
             processes=processes,
             precision=training.precision,
         )
-        splits[name] = measure(training.metric, predictions, split.labels())
+        batches = batch_of_rows(split, training.batch_size)
+        splits[name] = measure(training.metric, predictions, split.labels(), batches)
     seconds = seconds_by_part(state.history)
     results = {
         "dataset": best.schema.name,

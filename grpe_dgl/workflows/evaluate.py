@@ -14,8 +14,7 @@ from grpe_dgl.errors import InputError
 from grpe_dgl.objectives import METRICS_OF_KIND
 from grpe_dgl.schema import Task
 from grpe_dgl.training.distributed import Processes
-from grpe_dgl.training.evaluation import by_target, is_labelled, predict_split
-from grpe_dgl.training.metrics import METRIC_FUNCTIONS
+from grpe_dgl.training.evaluation import batch_of_rows, by_target, compute, is_labelled, predict_split
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,8 @@ def evaluate(
     needs_labels
         Whether a split without labels is an error; if not, it is only predicted.
     batch_size
-        Graphs at a time, the training's if None; it changes no number.
+        Graphs at a time, the training's if None; it changes no number. Metrics that are computed per batch use the
+        training's always.
     device
         Where the model runs.
     progress
@@ -102,12 +102,13 @@ def evaluate(
         after_batch=after_batch,
     )
     labels = chosen.labels()
+    batches = batch_of_rows(chosen, checkpoint.recipe.training.batch_size)
     return Evaluation(
         dataset=data.schema.name,
         task=data.schema.task,
         split=split,
         graphs=len(chosen),
         predictions=predictions,
-        metrics={name: METRIC_FUNCTIONS[name](predictions, labels) for name in names} if labelled else {},
+        metrics={name: compute(name, predictions, labels, batches) for name in names} if labelled else {},
         per_target=by_target(predictions, labels, own.task, names) if labelled else {},
     )

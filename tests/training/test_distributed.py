@@ -55,7 +55,8 @@ def two_processes(program, *arguments):
 @pytest.mark.parametrize("kind", ["regression", "binary", "multiclass"])
 def test_two_processes_equal_one(kind, tmp_path):
     path = write_dataset(tmp_path / "data", kind, count=27)  # 19 to train on: the last batch is uneven
-    loss = {"training__loss": "weighted_cross_entropy"} if kind == "multiclass" else {}
+    loss = {"training__loss": "weighted_cross_entropy", "training__metric": "sbm_accuracy"}
+    loss = loss if kind == "multiclass" else {}
     settings = recipe(**QUIET, **loss)
     one = run(settings, grpe_dgl.data.load(path), tmp_path / "one")
     (tmp_path / "recipe.yaml").write_text(settings.to_yaml())

@@ -99,5 +99,5 @@ def open_array(file: Path, entry: ArrayEntry) -> npt.NDArray[np.generic]:
     dtype = np.dtype(entry.dtype).newbyteorder("<")
     if entry.num_bytes == 0:  # an empty file cannot be mapped
         return np.empty(entry.shape, dtype)
-    # As a plain array: numba and torch know those, and slicing one is cheaper.
+    # As a plain array, which numba and torch accept and which is faster to slice.
     return np.asarray(np.memmap(file, dtype, "r", shape=entry.shape))

@@ -101,7 +101,7 @@ class Store:
         return self._encodings[name]
 
     def verify(self) -> None:
-        """Read every array and raise an InputError that names those whose hash is not the recorded one."""
+        """Read every array, encodings included, and raise an InputError that names those whose hash is another."""
         hashes = {self._file(name): entry.sha256 for name, entry in self.manifest.arrays.items()}
         for folder, arrays in stored_encodings(self.path).items():
             hashes |= {folder / f"{array}.bin": entry.sha256 for array, entry in arrays.items()}

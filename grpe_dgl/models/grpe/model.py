@@ -189,6 +189,10 @@ class GRPE(GraphModel):
         """Return where a tensor comes from: tables are matched by distance, shared tables become every layer's own."""
         return transfer.weight_source(name, old, new)
 
+    def is_embedding(self, name: str) -> bool:
+        """Whether a tensor embeds nodes, or is one of the tables over edge types."""
+        return super().is_embedding(name) or transfer.is_edge_table(name)
+
     def transfer_notes(self, old: GRPESettings, new: GRPESettings) -> tuple[list[str], list[str]]:  # type: ignore[override]
         """Return which distances' rows start anew, and which of the old model's are left out."""
         return transfer.transfer_notes(old, new)

@@ -118,6 +118,7 @@ def test_names_are_checked():
     with pytest.raises(InputError, match="one of each kind"):
         GraphView(encodings=("laplacian:2", "laplacian:3"))
     assert set(KINDS) == set(ENCODINGS)
+    assert all(Encoding(name, 3).columns == 3 * kind.columns for name, kind in KINDS.items())
 
 
 def test_spectrum_has_the_first_eigenvector_too_and_small_graphs_are_padded():
