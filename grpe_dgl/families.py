@@ -1,4 +1,4 @@
-"""The registry of model families: a name, its settings and its module, both loaded when they are asked for.
+"""The registry of model families: a name, and the import strings of its settings and its module.
 
 Settings are read with a recipe and must not import torch; the module is loaded when a model is built. A new family is a
 folder ``models/NAME/`` and an entry here.
@@ -19,10 +19,10 @@ DEFAULT = "grpe"
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSettings:
-    """The model section of a recipe: what decides a model beside the schema of its data.
+    """The model section of a recipe; together with the schema of the data it determines the model.
 
-    A family's settings are a subclass with typed fields; its ``__post_init__`` refuses values that do not fit, with
-    their full key (``model.layers``).
+    A family's settings are a subclass with typed fields; its ``__post_init__`` raises an InputError that names
+    the full key of a value that is not accepted (``model.layers``).
     """
 
     NAME: ClassVar[str]
@@ -58,7 +58,7 @@ class ModelSettings:
         return self
 
     def transfer_warnings(self, old: "ModelSettings") -> list[str]:
-        """Return sentences on what a user should know of weights that come from a model with the settings `old`."""
+        """Return warnings about weights that are transferred from a model with the settings `old`."""
         return []
 
     def require_transfer_from(self, other: "ModelSettings", *, what: str) -> None:
@@ -79,6 +79,14 @@ class Family:
 
 FAMILIES: dict[str, Family] = {
     "grpe": Family("grpe_dgl.models.grpe.settings:GRPESettings", "grpe_dgl.models.grpe.model:GRPE"),
+    "gcn": Family("grpe_dgl.models.gcn.settings:GCNSettings", "grpe_dgl.models.gcn.model:GCN"),
+    "gin": Family("grpe_dgl.models.gin.settings:GINSettings", "grpe_dgl.models.gin.model:GIN"),
+    "gat": Family("grpe_dgl.models.gat.settings:GATSettings", "grpe_dgl.models.gat.model:GAT"),
+    "gatedgcn": Family("grpe_dgl.models.gatedgcn.settings:GatedGCNSettings", "grpe_dgl.models.gatedgcn.model:GatedGCN"),
+    "mpnn": Family("grpe_dgl.models.mpnn.settings:MPNNSettings", "grpe_dgl.models.pna.model:PNA"),
+    "pna": Family("grpe_dgl.models.pna.settings:PNASettings", "grpe_dgl.models.pna.model:PNA"),
+    "ogb_gcn": Family("grpe_dgl.models.ogb.settings:OGBGCNSettings", "grpe_dgl.models.ogb.model:OGBModel"),
+    "ogb_gin": Family("grpe_dgl.models.ogb.settings:OGBGINSettings", "grpe_dgl.models.ogb.model:OGBModel"),
     "gine": Family("grpe_dgl.models.gine.settings:GINESettings", "grpe_dgl.models.gine.model:GINE"),
     "dgn": Family("grpe_dgl.models.dgn.settings:DGNSettings", "grpe_dgl.models.dgn.model:DGN"),
     "deepergcn": Family(
@@ -87,6 +95,12 @@ FAMILIES: dict[str, Family] = {
     "phc": Family("grpe_dgl.models.phc.settings:PHCSettings", "grpe_dgl.models.phc.model:PHC"),
     "graphnorm": Family(
         "grpe_dgl.models.graphnorm.settings:GraphNormSettings", "grpe_dgl.models.graphnorm.model:GraphNormGCN"
+    ),
+    "gt": Family("grpe_dgl.models.gt.settings:GTSettings", "grpe_dgl.models.gt.model:GT"),
+    "san": Family("grpe_dgl.models.san.settings:SANSettings", "grpe_dgl.models.san.model:SAN"),
+    "egt": Family("grpe_dgl.models.egt.settings:EGTSettings", "grpe_dgl.models.egt.model:EGT"),
+    "graphormer": Family(
+        "grpe_dgl.models.graphormer.settings:GraphormerSettings", "grpe_dgl.models.graphormer.model:Graphormer"
     ),
 }
 

@@ -1,4 +1,4 @@
-"""A processed dataset as PyTorch and DGL know datasets: splits of graphs with labels."""
+"""A processed dataset with the interface of PyTorch's and DGL's datasets: splits of graphs with labels."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -13,12 +13,15 @@ from torch import Tensor
 
 from grpe_dgl.data.batching.collate import Batch, collate, decode_labels
 from grpe_dgl.data.batching.sampler import Sampler
+from grpe_dgl.data.batching.slices import Slices, concatenated
 from grpe_dgl.data.store.manifest import Manifest
 from grpe_dgl.data.store.store import Store
 from grpe_dgl.errors import InputError
 from grpe_dgl.relations import Relations
 from grpe_dgl.schema import Schema, Task
 from grpe_dgl.views import PairView, View
+
+_GRAPHS_AT_A_TIME = 100_000
 
 
 def load(path: str | Path, *, max_distance: int = 5, virtual_node: bool = True, view: View | None = None) -> "Dataset":
@@ -133,6 +136,19 @@ class Dataset:
         offsets = self.store.node_offsets
         return offsets[index + 1].astype(np.int64) - offsets[index].astype(np.int64)
 
+    def mean_log_degree(self, split: str = "train") -> float:
+        """Return the mean of log(in-degree + 1) over all nodes of a split: `mean_log_degree` of PNA's settings."""
+        total, nodes = 0.0, 0
+        index = self[split].index
+        for first in range(0, len(index), _GRAPHS_AT_A_TIME):
+            slices = Slices.of(self.store, index[first : first + _GRAPHS_AT_A_TIME])
+            edges = concatenated(slices.edge_start, slices.num_edges)
+            before = slices.num_nodes.cumsum() - slices.num_nodes
+            target = self.store.dst[edges].astype(np.int64) + np.repeat(before, slices.num_edges)
+            total += float(np.log1p(np.bincount(target, minlength=int(slices.num_nodes.sum()))).sum())
+            nodes += int(slices.num_nodes.sum())
+        return total / max(nodes, 1)
+
     def graph(self, number: int) -> dgl.DGLGraph:
         """Return one graph as its source gave it.
 
@@ -207,12 +223,12 @@ class Split(torch.utils.data.Dataset[tuple[dgl.DGLGraph, Tensor] | dgl.DGLGraph]
 
 
 class Batches(Sampler):
-    """Goes through a split batch by batch; iterating it again is the next epoch.
+    """The batches of a split; iterating again yields the next epoch.
 
     Parameters
     ----------
     split
-        What to go through.
+        The split.
     codes
         Which of relation, spd and edge to put into ``edata`` of a pair graph; None takes those of the dataset's view.
     **options

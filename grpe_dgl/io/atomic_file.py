@@ -1,4 +1,4 @@
-"""A file that appears whole or not at all."""
+"""Atomic writing of files: a file appears complete or not at all."""
 
 import contextlib
 import errno
@@ -16,7 +16,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path` to write to; it takes `path`'s place when the block ends without an error.
 
-    Whatever goes wrong before that, a full disk or a kill, leaves what is at `path` as it was. A link stays a link.
+    If writing fails or the process is killed before that, `path` is unchanged. A symbolic link stays a link.
     """
     final = path.resolve() if path.is_symlink() else path
     temporary = final.with_name(f".{final.name}.{secrets.token_hex(4)}.tmp")
@@ -34,11 +34,11 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 
 def what_is_left(path: Path) -> str:
-    """Say what is at `path` after writing there failed."""
-    return "what was there before is as it was" if path.exists() else "nothing is there"
+    """Describe what is at `path` after a failed write."""
+    return "the previous file is unchanged" if path.exists() else "no file was written"
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
+    """Write a text file atomically."""
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

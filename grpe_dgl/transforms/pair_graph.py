@@ -9,11 +9,12 @@ from torch import Tensor
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.kernels.decorator import compiled
+from grpe_dgl.kernels.threads import as_many_threads_as_torch
 from grpe_dgl.offsets import offsets_of
 from grpe_dgl.relations import Relations
 from grpe_dgl.transforms.homogeneous import require_homogeneous
 from grpe_dgl.transforms.pair_codes import fill_relations
-from grpe_dgl.transforms.pair_structure import complete_pairs
+from grpe_dgl.transforms.pair_structure import attach_codes, complete_pairs, require_room
 from grpe_dgl.transforms.shortest_paths import all_pairs_distances
 
 
@@ -22,7 +23,8 @@ class ToPairGraph(BaseTransform):
 
     The result has an edge key -> query (src = j, dst = i) for every ordered pair, self-pairs included, at i * n + j in
     a graph of n nodes, with ``edata["spd"]``, ``edata["edge"]`` and ``edata["relation"]`` (int32, shape (M,)), coded as
-    `grpe_dgl.relations` says. Node data is carried over; edge data is not. Graphs of a batch stay apart.
+    `grpe_dgl.relations` says, and ``ndata["codes"]`` (see `grpe_dgl.transforms.pair_structure.attach_codes`). Node data
+    is carried over; edge data is not. Graphs of a batch stay apart.
 
     An edge u -> v types the pair (query v, key u), and the distance of that pair is the length of the path from u to v.
     Edge types are the integers of ``edata["feat"]``, shape (edges,) or (edges, 1); without it every edge is type 0.
@@ -54,8 +56,9 @@ class ToPairGraph(BaseTransform):
         self.undirected = undirected
 
     def __call__(self, graph: dgl.DGLGraph) -> dgl.DGLGraph:
-        """Return the pair graph of `graph`, which is left alone."""
+        """Return the pair graph of `graph`, which is not changed."""
         require_homogeneous(graph, "ToPairGraph")
+        require_room(graph.batch_num_nodes(), codes=3, index_bytes=graph.idtype.itemsize)
         edge_types = _edge_types(graph, self.relations.num_edge_types)
         virtual = graph.ndata.get("virtual", torch.zeros_like(graph.nodes())).bool().cpu()
 
@@ -74,24 +77,25 @@ class ToPairGraph(BaseTransform):
             node_offsets, edge_offsets, source, target, limit=codes.max_distance, undirected=self.undirected
         )
         relation = np.empty(len(distances), np.int32)
-        _fill_relations(
-            node_offsets,
-            edge_offsets,
-            distances,
-            (source, target, edge_types[keep].numpy()),
-            virtual.numpy(),
-            self.undirected,
-            codes.relation_of_distance(),
-            (codes.own, codes.virtual),
-            relation,
-        )
+        with as_many_threads_as_torch():
+            _fill_relations(
+                node_offsets,
+                edge_offsets,
+                distances,
+                (source, target, edge_types[keep].numpy()),
+                virtual.numpy(),
+                self.undirected,
+                codes.relation_of_distance(),
+                (codes.own, codes.virtual),
+                relation,
+            )
 
         pairs = complete_pairs(graph.batch_num_nodes(), idtype=graph.idtype)
         for name, data in graph.ndata.items():
             pairs.ndata[name] = data.clone()
         for name, code in codes.split(relation, ("spd", "edge", "relation")).items():
             pairs.edata[name] = torch.from_numpy(code).to(graph.device)
-        pairs.relations = codes  # for `grpe_dgl.nn.GRPE`, which reads these codes and no others
+        attach_codes(pairs, codes)
         return pairs
 
 
@@ -106,7 +110,7 @@ def _edge_types(graph: dgl.DGLGraph, num_edge_types: int) -> Tensor:
         feat = feat[:, 0]
     if feat.dim() != 1:
         raise InputError(f'edata["feat"] has shape {tuple(feat.shape)}; accepted: (edges,) or (edges, 1)')
-    # The virtual node's edges have no type: whatever stands in their rows is not looked at.
+    # The virtual node's edges have no type: the values in their rows are ignored.
     types = feat.long().masked_fill(graph.edata.get("virtual", torch.zeros_like(feat)).bool().cpu(), 0)
     wrong = ((types < 0) | (types >= num_edge_types)).nonzero()
     if len(wrong):

@@ -9,6 +9,7 @@ from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.errors import InputError
 from grpe_dgl.training.distributed import SINGLE, Processes
 from grpe_dgl.training.evaluation import (
+    batch_of_rows,
     by_target,
     is_labelled,
     measure,
@@ -67,6 +68,13 @@ def test_measure_is_nan_where_the_metric_is_undefined():
     assert measure("mae", torch.zeros(2, 1), torch.tensor([[1.0], [NAN]])) == 1.0
 
 
+def test_rows_belong_to_consecutive_graphs_of_the_split(data):
+    batch = batch_of_rows(data.train, 8)
+    rows = data.train.batches(batch_size=8).epoch(0)
+    assert batch.tolist() == [number for number, part in enumerate(rows) for _ in range(len(part.label))]
+    assert len(batch) == len(data.train.labels()) and int(batch[-1]) == 2
+
+
 def test_by_target():
     task = dataclasses.replace(TASKS["binary"], targets=("a", "b"))
     predictions = torch.tensor([[2.0, 1.0], [-1.0, 1.0]])
@@ -80,9 +88,9 @@ def test_by_target():
 
 def test_a_validation_split_that_cannot_select_an_epoch_is_refused(tmp_path):
     one_class = grpe_dgl.data.load(write_dataset(tmp_path / "one_class", "binary", valid_labels=1.0))
-    with pytest.raises() as error:
+    with pytest.raises(InputError, match="rocauc .* labels of both classes.*training.metric: accuracy") as error:
         require_validation(one_class, "rocauc")
-    assert error.value.metrics == ("accuracy",) and "--" not in str(error.value)
+    assert (error.value.hint, error.value.value) == ("other_metric", "accuracy") and "--" not in str(error.value)
     require_validation(one_class, "accuracy")
     empty = grpe_dgl.data.load(write_dataset(tmp_path / "empty", "regression", num_valid=0))
     with pytest.raises(InputError, match="has no graphs in the split valid"):

@@ -45,8 +45,13 @@ class Slices(NamedTuple):
 
 def node_rows(slices: Slices) -> Integers:
     """Return the rows of the dataset's node arrays that belong to the batch, graph after graph, (real nodes,)."""
-    first = np.cumsum(slices.num_nodes) - slices.num_nodes
-    return np.arange(slices.num_nodes.sum()) + np.repeat(slices.node_start - first, slices.num_nodes)
+    return concatenated(slices.node_start, slices.num_nodes)
+
+
+def concatenated(start: Integers, count: Integers) -> Integers:
+    """Return start[0], start[0] + 1, ... count[0] of them, then those of start[1], and so on, (count.sum(),)."""
+    first = np.cumsum(count) - count
+    return np.arange(count.sum()) + np.repeat(start - first, count)
 
 
 def node_features(

@@ -107,6 +107,31 @@ def svd(graph: dgl.DGLGraph, size: int) -> GraphEncoding:
     return GraphEncoding(nodes)
 
 
+def svd_self_loops(graph: dgl.DGLGraph, size: int) -> GraphEncoding:
+    """Return `svd` of A + I, as EGT takes it: a self-loop at every node, once."""
+    return svd(dgl.add_self_loop(dgl.remove_self_loop(graph)), size)
+
+
+def spectrum(graph: dgl.DGLGraph, size: int) -> GraphEncoding:
+    """Return the first `size` eigenvectors of I - D^-1/2 A D^-1/2 and their eigenvalues, as SAN takes them.
+
+    Other than in `laplacian`, the first eigenvector is among them. A graph of n < size nodes has zeros in the columns
+    from n on, and NaN for their eigenvalues. The entry of largest magnitude of a vector is positive.
+    """
+    n = graph.num_nodes()
+    adjacency = np.zeros((n, n))
+    src, dst = (ends.numpy() for ends in graph.edges())
+    adjacency[src, dst] = 1.0
+    scale = np.maximum(adjacency.sum(0), 1.0) ** -0.5
+    values, vectors = np.linalg.eigh(np.eye(n) - scale[:, None] * adjacency * scale)
+    found = min(n, size)
+    nodes = np.zeros((n, size), np.float32)
+    nodes[:, :found] = with_canonical_signs(vectors[:, :found].astype(np.float32))
+    padded = np.full(size, np.nan, np.float32)
+    padded[:found] = values[:found].clip(0.0)
+    return GraphEncoding(nodes, padded)
+
+
 def canonical_signs(vectors: Floats) -> Floats:
     """Return +1 or -1 per column of (n, columns), so that the entry of largest magnitude becomes positive.
 
@@ -130,6 +155,8 @@ KINDS: dict[str, Kind] = {
     "combinatorial_laplacian": Kind(combinatorial_laplacian, columns=1, has_values=False, symmetric=True),
     "random_walk": Kind(random_walk, columns=1, has_values=False, symmetric=False),
     "svd": Kind(svd, columns=2, has_values=False, symmetric=False),
+    "svd_self_loops": Kind(svd_self_loops, columns=2, has_values=False, symmetric=False),
+    "spectrum": Kind(spectrum, columns=1, has_values=True, symmetric=True),
 }
 
 

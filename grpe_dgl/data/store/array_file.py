@@ -20,9 +20,9 @@ class ArrayFile:
     Parameters
     ----------
     path
-        The file, made anew.
+        The file; an existing one is overwritten.
     dtype
-        Its type to begin with.
+        Its first type.
     columns
         The length of the second axis; None for an array of one axis.
     """
@@ -35,7 +35,7 @@ class ArrayFile:
         self._begin()
 
     def append(self, array: npt.NDArray[Any]) -> None:
-        """Write the rows of `array` after those there are."""
+        """Append the rows of `array`."""
         if (
             self._dtype.kind in "iu"
             and array.dtype.kind == self._dtype.kind
@@ -46,7 +46,7 @@ class ArrayFile:
         self._rows += len(array)
 
     def finish(self) -> ArrayEntry:
-        """Close the file, on disk for good, and return its entry in the manifest."""
+        """Flush the file to disk, close it and return its entry in the manifest."""
         self._stream.flush()
         os.fsync(self._stream.fileno())
         self._stream.close()
@@ -68,7 +68,7 @@ class ArrayFile:
         self._stream.write(content)
 
     def _widen(self, dtype: np.dtype[Any]) -> None:
-        """Write the file again in a wider type; happens at most a few times in a dataset's making."""
+        """Rewrite the file in a wider type; this happens at most a few times per dataset."""
         self._stream.close()
         narrow, old_dtype = self._path.with_suffix(".narrow"), self._dtype.newbyteorder("<")
         self._path.rename(narrow)
@@ -99,5 +99,5 @@ def open_array(file: Path, entry: ArrayEntry) -> npt.NDArray[np.generic]:
     dtype = np.dtype(entry.dtype).newbyteorder("<")
     if entry.num_bytes == 0:  # an empty file cannot be mapped
         return np.empty(entry.shape, dtype)
-    # As a plain array: numba and torch know those, and slicing one is cheaper.
+    # As a plain array, which numba and torch accept and which is faster to slice.
     return np.asarray(np.memmap(file, dtype, "r", shape=entry.shape))

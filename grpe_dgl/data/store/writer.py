@@ -1,4 +1,4 @@
-"""Write a processed dataset run by run, in memory that does not grow with it but for a few bytes per graph."""
+"""Write a processed dataset run by run; memory grows by only a few bytes per graph."""
 
 import csv
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ _CHUNK = 1 << 16  # graphs whose labels are read at a time
 
 
 class StoreWriter:
-    """Writes a source's runs into a folder that is a dataset after `finish` and rubbish before.
+    """Writes a source's runs into a folder, which is a valid dataset only after `finish`.
 
     Parameters
     ----------
     folder
         An empty folder (see `grpe_dgl.io.atomic_folder`).
     source
-        Whose runs are to come; its jobs are left alone.
+        The source of the runs; its jobs are not run here.
     """
 
     def __init__(self, folder: Path, source: Source) -> None:
@@ -46,17 +46,21 @@ class StoreWriter:
         self._skipped_file = (folder / "skipped.csv").open("w", newline="", encoding="utf-8")
         self._skipped = csv.writer(self._skipped_file)
         self._skipped.writerow(["row", "reason"])
+        self._smiles: ArrayFile | None = None  # opened with the first run that has SMILES
+        self._smiles_sizes: list[npt.NDArray[np.int64]] = []
         self._num_nodes: list[npt.NDArray[np.uint32]] = []
         self._num_edges: list[npt.NDArray[np.uint32]] = []
         self._rows: list[npt.NDArray[Any]] = []
         self.num_graphs = self.num_skipped = self.num_rows = 0
 
     def append(self, run: PackedRun) -> None:
-        """Write a run after those before it."""
+        """Append a run."""
         graphs = run.graphs
         for name in ("node_feat", "src", "dst", "edge_type", "label"):
             self._files[name].append(getattr(graphs, name))
         self._files["distance"].append(run.distance)
+        if graphs.smiles is not None:
+            self._append_smiles(graphs.smiles)
         self._num_nodes.append(graphs.num_nodes.astype(np.uint32))
         self._num_edges.append(graphs.num_edges.astype(np.uint32))
         self._rows.append(self._rows_of(run))
@@ -65,7 +69,7 @@ class StoreWriter:
         self.num_skipped += len(graphs.skipped)
 
     def finish(self) -> Manifest:
-        """Write the offsets, the splits and the manifest, and return the last."""
+        """Write the offsets, the splits and the manifest; return the manifest."""
         source = self._source
         if self.num_graphs == 0:
             raise InputError(f"{source.schema.name}: no graph could be made; {self.num_skipped} rows were skipped")
@@ -80,6 +84,12 @@ class StoreWriter:
         arrays["edge_offsets"] = self._whole("edge_offsets", edge_offsets)
         arrays["pair_offsets"] = self._whole("pair_offsets", pair_offsets)
         arrays["row"] = self._whole("row", rows)
+        if self._smiles is not None:
+            sizes = np.concatenate(self._smiles_sizes)
+            if len(sizes) != self.num_graphs:
+                raise InputError(f"{len(sizes)} of {self.num_graphs} graphs have SMILES; accepted: all or none")
+            arrays["smiles"] = self._smiles.finish()
+            arrays["smiles_offsets"] = self._whole("smiles_offsets", offsets_of(sizes))
 
         splits = {name: np.asarray(index, np.int64) for name, index in source.splits(rows).items()}
         _check_splits(splits, self.num_graphs)
@@ -110,9 +120,16 @@ class StoreWriter:
 
     def close(self) -> None:
         """Close every file, finished or not."""
-        for file in self._files.values():
+        for file in (*self._files.values(), *([self._smiles] if self._smiles is not None else [])):
             file.close()
         self._skipped_file.close()
+
+    def _append_smiles(self, smiles: tuple[str, ...]) -> None:
+        if self._smiles is None:
+            self._smiles = self._array("smiles", np.uint8)
+        texts = [text.encode() for text in smiles]
+        self._smiles.append(np.frombuffer(b"".join(texts), np.uint8))
+        self._smiles_sizes.append(np.array([len(text) for text in texts], np.int64))
 
     def _array(self, name: str, dtype: npt.DTypeLike, columns: int | None = None) -> ArrayFile:
         return ArrayFile(self._folder / f"{name}.bin", dtype, columns)

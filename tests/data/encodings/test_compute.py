@@ -118,3 +118,24 @@ def test_names_are_checked():
     with pytest.raises(InputError, match="one of each kind"):
         GraphView(encodings=("laplacian:2", "laplacian:3"))
     assert set(KINDS) == set(ENCODINGS)
+    assert all(Encoding(name, 3).columns == 3 * kind.columns for name, kind in KINDS.items())
+
+
+def test_spectrum_has_the_first_eigenvector_too_and_small_graphs_are_padded():
+    vectors, values = encode("spectrum:7")
+    matrix = normalised_laplacian(5, *PATH)
+    np.testing.assert_allclose(values[0, :5], np.linalg.eigvalsh(matrix), atol=1e-6)
+    np.testing.assert_allclose(matrix @ vectors[:, :5], vectors[:, :5] * values[0, :5], atol=1e-6)
+    assert (vectors[:, 5:] == 0).all() and np.isnan(values[0, 5:]).all()
+    degrees = np.array([1, 2, 2, 2, 1])
+    np.testing.assert_allclose(vectors[:, 0], np.sqrt(degrees / 8), atol=1e-6)  # of eigenvalue 0
+    np.testing.assert_allclose(encode("laplacian:2")[0], vectors[:, 1:3], atol=1e-5)
+
+
+def test_svd_self_loops_rebuilds_the_adjacency_matrix_with_one_loop_a_node():
+    adjacency = np.eye(5)
+    adjacency[PATH[0], PATH[1]] = adjacency[PATH[1], PATH[0]] = 1.0
+    with_a_loop = tuple(np.append(ends, 2) for ends in PATH)
+    for edges in (PATH, with_a_loop):
+        nodes, _ = encode("svd_self_loops:5", edges=edges)
+        np.testing.assert_allclose(nodes[:, :5] @ nodes[:, 5:].T, adjacency, atol=1e-5)
