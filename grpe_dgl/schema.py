@@ -25,6 +25,10 @@ class Task:
     """The name of each target."""
     classes: tuple[str, ...] = ()
     """Multiclass: the name of each class, in the order of the labels."""
+    positive: tuple[str, ...] = ()
+    """Binary: the class that 1 stands for, per target; empty where the labels were 0 and 1 already."""
+    negative: tuple[str, ...] = ()
+    """Binary: the class that 0 stands for, per target."""
     metric: str
     """The dataset's own metric, a name of `grpe_dgl.objectives`."""
     standardise: bool = False
@@ -39,8 +43,13 @@ class Task:
         """Return the name of each predicted number in a table: a prediction or a probability."""
         if self.kind == "multiclass":
             return [f"probability_{name}" for name in self.classes]
-        prefix = "probability_" if self.kind == "binary" else "predicted_"
-        return [prefix + name for name in self.targets]
+        if self.kind == "regression":
+            return [f"predicted_{name}" for name in self.targets]
+        positive = self.positive or ("1",) * len(self.targets)
+        return [
+            f"probability_{name}" if named == "1" else f"probability_{name}_{named}"
+            for name, named in zip(self.targets, positive, strict=True)
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +129,9 @@ class Schema:
         """Return the schema that `to_dict` returned; also accepts that of version 0.1, without `edge_columns`."""
         fields = dict(plain)
         task = fields["task"]
-        fields["task"] = Task(**{**task, "targets": tuple(task["targets"]), "classes": tuple(task["classes"])})
+        names = {key: tuple(task[key]) for key in ("targets", "classes")}
+        names |= {key: tuple(task.get(key, ())) for key in ("positive", "negative")}
+        fields["task"] = Task(**{**task, **names})
         num_edge_types = fields.pop("num_edge_types", None)
         if "edge_columns" not in fields:
             fields["edge_columns"] = edge_columns_of(fields["vocabulary"], num_edge_types)

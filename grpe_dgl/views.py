@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 from grpe_dgl.errors import InputError
 
 CODES = ("relation", "spd", "edge")
-ENCODINGS = ("laplacian", "random_walk", "svd")
+ENCODINGS = ("laplacian", "combinatorial_laplacian", "random_walk", "svd", "spectrum", "svd_self_loops")
 """The kinds of positional encodings; `grpe_dgl.data.encodings.compute` computes each."""
 
 
@@ -57,9 +57,14 @@ class PairView:
     """Which of relation, spd and edge are in ``edata``."""
     encodings: tuple[str, ...] = ()
     """Positional encodings in ``ndata``, as in `GraphView`."""
+    path_edges: int = 0
+    """How many edges of a shortest path between the two nodes are in ``edata["path"]``, (pairs, path_edges): see
+    `grpe_dgl.transforms.path_edges`. 0 leaves it out."""
 
     def __post_init__(self) -> None:
         check_encodings(self.encodings)
+        if self.path_edges < 0:
+            raise InputError(f"path_edges is {self.path_edges}; accepted: 0 or more")
         for code in self.codes:
             if code not in CODES:
                 raise InputError(f"codes names {code!r}; accepted: {', '.join(CODES)}")

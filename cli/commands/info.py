@@ -1,4 +1,4 @@
-"""``grpe info``: describe a dataset or a checkpoint, and verify a dataset's files."""
+"""``grpe info``: describe a dataset, a checkpoint or this installation, and verify a dataset's files."""
 
 import json
 from pathlib import Path
@@ -10,17 +10,29 @@ from grpe_dgl.errors import InputError
 
 from ..support.describe_checkpoint import describe_checkpoint
 from ..support.options import require_file
+from ..support.system import describe_system, show_system
 
 if TYPE_CHECKING:
     from grpe_dgl.data.store.store import Store
 
 
 @click.command("info")
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=click.Path(path_type=Path), required=False)
+@click.option("--system", is_flag=True, help="Describe this installation instead: versions, devices, threads.")
 @click.option("--verify", is_flag=True, help="Compare every array with its hash in the manifest.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def info_command(path: Path, verify: bool, as_json: bool) -> None:
+def info_command(path: Path | None, system: bool, verify: bool, as_json: bool) -> None:
     """Describe PATH: a dataset's folder, or a checkpoint."""
+    if system:
+        if path is not None or verify:
+            raise click.UsageError("--system goes with neither PATH nor --verify")
+        if as_json:
+            click.echo(json.dumps(describe_system(), indent=2))
+        else:
+            show_system()
+        return
+    if path is None:
+        raise click.UsageError("give PATH, a dataset's folder or a checkpoint; or --system")
     if path.is_file():
         if verify:
             raise click.UsageError("--verify goes with a dataset's folder")

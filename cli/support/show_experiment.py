@@ -4,7 +4,7 @@ import contextlib
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,10 @@ def show_experiment(
     dataset_folder: Path,
     out: Path,
     options: TrainingOptions,
+    *,
+    written: "Recipe | None" = None,
     start: "Callable[[GraphModel], dict[str, Any]] | None" = None,
+    differs: Sequence[str] = (),
 ) -> None:
     """Train every run of the recipe, show progress and print the results.
 
@@ -64,6 +67,8 @@ def show_experiment(
                 processes=group,
                 stop=stop,
                 start=start,
+                written=written,
+                differs=differs,
                 callbacks=_screen(out, options, group) if group.is_main else None,
             )
         except Stopped:

@@ -18,6 +18,10 @@ _CHUNK = 1 << 20
 _TIMEOUT = 60.0  # seconds without a byte
 
 
+class NotDownloadedError(InputError):
+    """A publisher's file does not exist, and downloads are switched off."""
+
+
 _allowed = contextvars.ContextVar("downloads_allowed", default=True)
 
 
@@ -54,7 +58,7 @@ def fetch(url: str, target: Path, *, progress: Callable[[int, int | None], objec
     if target.is_file():
         return target
     if not _allowed.get():
-        raise InputError(f"{target} was not found, and downloads are not allowed here")
+        raise NotDownloadedError(f"{target} was not found, and downloads are not allowed here")
     part = target.with_name(target.name + ".part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -177,7 +181,7 @@ def fetch_folder(
     try:
         fetch(url, archive, progress=progress)
     except InputError as error:
-        raise InputError(
+        raise type(error)(
             f"{folder / needed} was not found. {error}, or unpack it and put its folder {inside} at {folder}"
         ) from None
     unpacked = folder.with_name(f"{folder.name}.unpacked{os.getpid()}")

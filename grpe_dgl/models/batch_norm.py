@@ -11,8 +11,8 @@ class BatchNorm(nn.BatchNorm1d):
     """`torch.nn.BatchNorm1d` for (rows, features), exact over several processes.
 
     In training with several processes (`torch.distributed`) mean and variance are those of the rows of all of them, so
-    that two processes compute what one would (`torch.nn.SyncBatchNorm` does this on GPUs only). A training batch of a
-    single row, which has no variance, is normalised by the running statistics and does not change them.
+    that two processes compute what one would (`torch.nn.SyncBatchNorm` does this on GPUs only). A training batch of
+    one row or none, which has no variance, is normalised by the running statistics and does not change them.
     """
 
     def forward(self, x: Tensor) -> Tensor:
@@ -21,7 +21,7 @@ class BatchNorm(nn.BatchNorm1d):
             return super().forward(x)
         if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
             return self._over_processes(x)
-        if len(x) == 1:
+        if len(x) < 2:
             return self._by_running_statistics(x)
         return super().forward(x)
 
@@ -29,7 +29,7 @@ class BatchNorm(nn.BatchNorm1d):
         sums = torch.cat([x.sum(0), x.new_tensor([len(x)])])
         total = _AllReduce.apply(sums)
         rows = total[-1].detach()
-        if rows == 1:
+        if rows < 2:
             return self._by_running_statistics(x)
         mean = total[:-1] / rows
         variance = _AllReduce.apply((x - mean).square().sum(0)) / rows

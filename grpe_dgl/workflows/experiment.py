@@ -1,7 +1,7 @@
 """Train every run of a recipe, its seeds and variants, and compare them with the paper."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from grpe_dgl.training.evaluation import require_validation
 from grpe_dgl.training.run import NO_CALLBACKS, Callbacks, run
 from grpe_dgl.training.stop_request import StopRequest
 from grpe_dgl.workflows.plan import FinishedRun, PlannedRun, plan
+from grpe_dgl.workflows.setting import differences
 from grpe_dgl.workflows.summary import summarise, write_summary
 
 
@@ -46,6 +47,8 @@ def run_experiment(
     processes: Processes = SINGLE,
     stop: StopRequest | None = None,
     start: Callable[[GraphModel], dict[str, Any]] | None = None,
+    written: Recipe | None = None,
+    differs: Sequence[str] = (),
     callbacks: ExperimentCallbacks | None = None,
 ) -> list[FinishedRun]:
     """Train every run of a recipe, one after the other, and write the table that compares them.
@@ -70,6 +73,11 @@ def run_experiment(
         is raised.
     start
         Puts other weights than random ones into each new model, and returns where they come from.
+    written
+        The recipe as its file has it, where `recipe` has changes: runs that differ from it are marked beside the
+        number of the paper. Those that quote a number of a shipped recipe are compared with that recipe.
+    differs
+        What else differs from the setting of the paper's number, such as the model that `start` takes weights from.
     callbacks
         Report progress.
 
@@ -104,11 +112,21 @@ def run_experiment(
                 stop=stop,
                 callbacks=of_run,
             )
-        finished.append(FinishedRun(planned, results))
+        marks = differences(
+            _without_variants(recipe, planned.variant),
+            data.manifest,
+            data.task,
+            None if written is None else _without_variants(written, planned.variant),
+        )
+        finished.append(FinishedRun(planned, results, (*marks, *differs)))
         callbacks.finish(finished[-1])
     if processes.is_main:
         write_summary(summarise(finished, recipe), out)
     return finished
+
+
+def _without_variants(recipe: Recipe, variant: str | None) -> Recipe:
+    return recipe if variant is None or variant not in recipe.variants else recipe.variant(variant)
 
 
 def _prepare_folder(recipe: Recipe, out: Path, *, resume: bool) -> None:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from grpe_dgl.data.batching.dgl_devices import require_dgl_device
 from grpe_dgl.data.batching.encodings import add_encodings
 from grpe_dgl.data.batching.graphs import collate_graphs
 from grpe_dgl.data.batching.pairs import collate_pairs
@@ -36,7 +37,10 @@ class Batch(NamedTuple):
         return self.graph
 
     def to(self, device: torch.device | str) -> Self:
-        """Return the batch on another device."""
+        """Return the batch on another device; raises where this build of DGL cannot hold a graph there."""
+        if torch.device(device).type == "cpu":
+            return self
+        require_dgl_device(torch.device(device))
         return type(self)(self.graph.to(device), self.label.to(device), self.indices.to(device))
 
 

@@ -10,7 +10,8 @@ from grpe_dgl.errors import InputError
 from grpe_dgl.kernels.decorator import compiled
 from grpe_dgl.relations import Relations
 from grpe_dgl.transforms.pair_codes import fill_relations
-from grpe_dgl.transforms.pair_structure import complete_pairs
+from grpe_dgl.transforms.pair_structure import attach_codes, complete_pairs, require_room
+from grpe_dgl.transforms.path_edges import fill_paths
 from grpe_dgl.views import PairView
 
 
@@ -20,6 +21,8 @@ def collate_pairs(arrays: GraphArrays, slices: Slices, view: PairView) -> dgl.DG
     extra = int(view.virtual_node)
     num_nodes = slices.num_nodes + extra
     total_pairs = int((num_nodes * num_nodes).sum())
+    idtype = torch.int32 if total_pairs < 2**31 else torch.int64
+    require_room(torch.from_numpy(num_nodes), codes=len(view.codes), index_bytes=idtype.itemsize)
     relation = np.empty(total_pairs, np.int32)
     corrupt = _fill(
         slices.num_nodes,
@@ -36,7 +39,6 @@ def collate_pairs(arrays: GraphArrays, slices: Slices, view: PairView) -> dgl.DG
         raise InputError(
             f"{arrays.path} is corrupt: graph {slices.graphs[corrupt]} has an edge to a node that does not exist"
         )  # noqa: E501
-    idtype = torch.int32 if total_pairs < 2**31 else torch.int64
     pairs = complete_pairs(torch.from_numpy(num_nodes), idtype=idtype)
     feat, virtual = node_features(arrays, slices, virtual_node=view.virtual_node)
     pairs.ndata["feat"] = torch.from_numpy(feat)
@@ -44,7 +46,11 @@ def collate_pairs(arrays: GraphArrays, slices: Slices, view: PairView) -> dgl.DG
         pairs.ndata["virtual"] = torch.from_numpy(virtual)
     for name, code in relations.split(relation, view.codes).items():
         pairs.edata[name] = torch.from_numpy(code)
-    pairs.relations = relations  # for `grpe_dgl.nn.GRPE`, which reads these codes and no others
+    if view.path_edges:
+        path = np.empty((total_pairs, view.path_edges), np.int32)
+        fill_paths(slices.num_nodes, extra, slices.pair_start, arrays.distance, relation, relations.own, path)
+        pairs.edata["path"] = torch.from_numpy(path)
+    attach_codes(pairs, relations)
     return pairs
 
 

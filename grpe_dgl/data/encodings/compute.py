@@ -54,6 +54,38 @@ def laplacian(graph: dgl.DGLGraph, size: int) -> GraphEncoding:
     return GraphEncoding(with_canonical_signs(vectors.numpy()), values.numpy())
 
 
+def combinatorial_laplacian(graph: dgl.DGLGraph, size: int) -> GraphEncoding:
+    """Return eigenvectors 1..size of D - A by ascending eigenvalue, without self-loops, as DGN reads them.
+
+    The first eigenvector is left out, and columns from n - 1 on are zero in a graph of n <= size nodes. In a graph of
+    several components those with eigenvalue 0 are constant on every component, to the last bit, because DGN divides
+    differences between neighbours by their sum.
+    """
+    n = graph.num_nodes()
+    adjacency = np.zeros((n, n))
+    adjacency[tuple(end.numpy() for end in graph.edges())] = 1.0
+    np.fill_diagonal(adjacency, 0.0)
+    values, vectors = np.linalg.eigh(np.diag(adjacency.sum(1)) - adjacency)
+    constant = np.flatnonzero(values < 1e-9)
+    if len(constant) > 1:
+        component = _components(adjacency)
+        counts = np.bincount(component, minlength=n)
+        for column in constant:
+            vectors[:, column] = (np.bincount(component, vectors[:, column], n) / np.maximum(counts, 1))[component]
+    nodes = np.zeros((n, size), np.float32)
+    found = min(n - 1, size)
+    nodes[:, :found] = vectors[:, 1 : 1 + found]
+    return GraphEncoding(with_canonical_signs(nodes))
+
+
+def _components(adjacency: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Return the lowest node of each node's component, (n,), for a symmetric matrix (n, n)."""
+    reached = adjacency + np.eye(len(adjacency)) > 0
+    for _ in range(int(np.ceil(np.log2(max(len(reached), 2))))):  # paths of up to 2, 4, 8, ... edges
+        reached = reached.astype(np.float32) @ reached > 0
+    return reached.argmax(1)
+
+
 def random_walk(graph: dgl.DGLGraph, size: int) -> GraphEncoding:
     """Return each node's probability of being back after 1..size random steps (`dgl.random_walk_pe`)."""
     with warnings.catch_warnings():  # DGL makes a tensor of a read-only diagonal, and only reads it
@@ -73,6 +105,31 @@ def svd(graph: dgl.DGLGraph, size: int) -> GraphEncoding:
     nodes = np.zeros((graph.num_nodes(), 2 * size), np.float32)
     nodes[:, :found], nodes[:, size : size + found] = both[:, :found] * signs, both[:, found:] * signs
     return GraphEncoding(nodes)
+
+
+def svd_self_loops(graph: dgl.DGLGraph, size: int) -> GraphEncoding:
+    """Return `svd` of A + I, as EGT takes it: a self-loop at every node, once."""
+    return svd(dgl.add_self_loop(dgl.remove_self_loop(graph)), size)
+
+
+def spectrum(graph: dgl.DGLGraph, size: int) -> GraphEncoding:
+    """Return the first `size` eigenvectors of I - D^-1/2 A D^-1/2 and their eigenvalues, as SAN takes them.
+
+    Other than in `laplacian`, the first eigenvector is among them. A graph of n < size nodes has zeros in the columns
+    from n on, and NaN for their eigenvalues. The entry of largest magnitude of a vector is positive.
+    """
+    n = graph.num_nodes()
+    adjacency = np.zeros((n, n))
+    src, dst = (ends.numpy() for ends in graph.edges())
+    adjacency[src, dst] = 1.0
+    scale = np.maximum(adjacency.sum(0), 1.0) ** -0.5
+    values, vectors = np.linalg.eigh(np.eye(n) - scale[:, None] * adjacency * scale)
+    found = min(n, size)
+    nodes = np.zeros((n, size), np.float32)
+    nodes[:, :found] = with_canonical_signs(vectors[:, :found].astype(np.float32))
+    padded = np.full(size, np.nan, np.float32)
+    padded[:found] = values[:found].clip(0.0)
+    return GraphEncoding(nodes, padded)
 
 
 def canonical_signs(vectors: Floats) -> Floats:
@@ -95,8 +152,11 @@ def with_canonical_signs(vectors: Floats) -> Floats:
 
 KINDS: dict[str, Kind] = {
     "laplacian": Kind(laplacian, columns=1, has_values=True, symmetric=True),
+    "combinatorial_laplacian": Kind(combinatorial_laplacian, columns=1, has_values=False, symmetric=True),
     "random_walk": Kind(random_walk, columns=1, has_values=False, symmetric=False),
     "svd": Kind(svd, columns=2, has_values=False, symmetric=False),
+    "svd_self_loops": Kind(svd_self_loops, columns=2, has_values=False, symmetric=False),
+    "spectrum": Kind(spectrum, columns=1, has_values=True, symmetric=True),
 }
 
 

@@ -65,6 +65,7 @@ class Store:
         self.label = arrays["label"]
         self.row = arrays["row"]
         self._encodings: dict[str, EncodingArrays] = {}
+        self._smiles = (arrays["smiles"], arrays["smiles_offsets"]) if "smiles" in arrays else None
         self.splits = {name: arrays[f"split-{name}"] for name in self.manifest.splits}
         totals = (self.manifest.num_nodes, self.manifest.num_edges, self.manifest.num_pairs)
         for name, total in zip(("node_offsets", "edge_offsets", "pair_offsets"), totals, strict=True):
@@ -78,6 +79,20 @@ class Store:
     def schema(self) -> Schema:
         """The form of the graphs, and the task."""
         return self.manifest.schema
+
+    @property
+    def has_smiles(self) -> bool:
+        """Whether the dataset keeps the SMILES that its graphs were made of."""
+        return self._smiles is not None
+
+    def smiles(self, graph: int) -> str:
+        """Return the SMILES of a graph as its source had it; only if `has_smiles`."""
+        assert self._smiles is not None
+        text, offsets = self._smiles
+        start, end = int(offsets[graph]), int(offsets[graph + 1])
+        if not 0 <= start <= end <= len(text):
+            raise InputError(f"{self._file('smiles_offsets')} is corrupt at graph {graph}; make the dataset again")
+        return text[start:end].tobytes().decode("utf-8", "replace")
 
     def __reduce__(self) -> tuple[type["Store"], tuple[Path]]:
         return type(self), (self.path.absolute(),)  # another process opens the files itself instead of getting a copy
@@ -139,6 +154,8 @@ def _expected_shapes(manifest: Manifest) -> dict[str, tuple[int | None, ...]]:
         "label": (labelled,) if task.kind == "multiclass" else (labelled, len(task.targets)),
         "row": (graphs,),
     }
+    if "smiles" in manifest.arrays:  # of molecules, in datasets made since they are kept
+        shapes |= {"smiles": (None,), "smiles_offsets": (graphs + 1,)}
     return shapes | {f"split-{name}": (count,) for name, count in manifest.splits.items()}
 
 

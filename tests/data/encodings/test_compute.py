@@ -52,6 +52,34 @@ def test_small_graphs_are_padded(n):
     assert (nodes[:, n:3] == 0).all() and (nodes[:, 3 + n :] == 0).all()
 
 
+def test_combinatorial_laplacian_vectors_solve_the_eigenvalue_problem_and_skip_the_first():
+    src, dst = np.append(PATH[0], [0, 3]), np.append(PATH[1], [1, 3])  # a duplicate edge and a self-loop count nothing
+    vectors, values = encode("combinatorial_laplacian:3", edges=(src, dst))
+    adjacency = np.zeros((5, 5))
+    adjacency[PATH[0], PATH[1]] = adjacency[PATH[1], PATH[0]] = 1.0
+    matrix = np.diag(adjacency.sum(0)) - adjacency
+    np.testing.assert_allclose(matrix @ vectors, vectors * np.linalg.eigvalsh(matrix)[1:4], atol=1e-6)
+    np.testing.assert_allclose((vectors**2).sum(0), 1.0, atol=1e-6)
+    assert values is None
+
+
+def test_combinatorial_laplacian_vectors_of_eigenvalue_0_are_constant_on_components():
+    # A path of five nodes beside a ring of three and a single node, in an order that mixes them.
+    order = np.array([4, 0, 7, 2, 8, 5, 1, 3, 6])
+    src, dst = order[[0, 1, 2, 3, 5, 6, 7]], order[[1, 2, 3, 4, 6, 7, 5]]
+    vectors, _ = encode("combinatorial_laplacian:3", n=9, edges=(src, dst))
+    for nodes in (order[:5], order[5:8]):
+        assert (vectors[nodes, :2] == vectors[nodes[0], :2]).all()
+    assert len(np.unique(vectors[:, 0])) > 1 and np.ptp(vectors[order[:5], 2]) > 0.1
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_combinatorial_laplacian_of_small_graphs_is_padded(n):
+    vectors, _ = encode("combinatorial_laplacian:3", n=n, edges=(np.arange(n - 1), np.arange(1, n)))
+    assert vectors.shape == (n, 3) and (vectors[:, n - 1 :] == 0).all()
+    assert (np.abs(vectors[:, : n - 1]) > 0.7).all()
+
+
 def test_svd_halves_rebuild_the_adjacency_matrix():
     nodes, values = encode("svd:5")
     adjacency = np.zeros((5, 5))
@@ -91,3 +119,23 @@ def test_names_are_checked():
         GraphView(encodings=("laplacian:2", "laplacian:3"))
     assert set(KINDS) == set(ENCODINGS)
     assert all(Encoding(name, 3).columns == 3 * kind.columns for name, kind in KINDS.items())
+
+
+def test_spectrum_has_the_first_eigenvector_too_and_small_graphs_are_padded():
+    vectors, values = encode("spectrum:7")
+    matrix = normalised_laplacian(5, *PATH)
+    np.testing.assert_allclose(values[0, :5], np.linalg.eigvalsh(matrix), atol=1e-6)
+    np.testing.assert_allclose(matrix @ vectors[:, :5], vectors[:, :5] * values[0, :5], atol=1e-6)
+    assert (vectors[:, 5:] == 0).all() and np.isnan(values[0, 5:]).all()
+    degrees = np.array([1, 2, 2, 2, 1])
+    np.testing.assert_allclose(vectors[:, 0], np.sqrt(degrees / 8), atol=1e-6)  # of eigenvalue 0
+    np.testing.assert_allclose(encode("laplacian:2")[0], vectors[:, 1:3], atol=1e-5)
+
+
+def test_svd_self_loops_rebuilds_the_adjacency_matrix_with_one_loop_a_node():
+    adjacency = np.eye(5)
+    adjacency[PATH[0], PATH[1]] = adjacency[PATH[1], PATH[0]] = 1.0
+    with_a_loop = tuple(np.append(ends, 2) for ends in PATH)
+    for edges in (PATH, with_a_loop):
+        nodes, _ = encode("svd_self_loops:5", edges=edges)
+        np.testing.assert_allclose(nodes[:, :5] @ nodes[:, 5:].T, adjacency, atol=1e-5)
