@@ -1,6 +1,6 @@
 """The whole model: from a pair graph to predictions."""
 
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import dgl
 import torch
