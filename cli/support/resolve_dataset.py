@@ -1,4 +1,4 @@
-"""Find the processed dataset of a command; make it first if its raw files are on the disk."""
+"""Find the processed dataset of a command and verify it; make it first if its raw files are on the disk."""
 
 from pathlib import Path
 
@@ -10,6 +10,15 @@ from .make_dataset import csv_command_for, make_dataset
 
 
 def resolve_dataset(name: str, data: Path, raw_dir: Path | None) -> Path:
+    """Return the folder of the dataset `name` as `find_dataset` does, after comparing every array with its hash."""
+    from grpe_dgl.data.store.store import Store
+
+    folder = find_dataset(name, data, raw_dir)
+    Store(folder).verify()
+    return folder
+
+
+def find_dataset(name: str, data: Path, raw_dir: Path | None) -> Path:
     """Return the folder of the dataset `name`, a name inside `data` or a path; make it if only its raw files exist.
 
     Nothing is downloaded: without raw files, the error shows the command that downloads them.

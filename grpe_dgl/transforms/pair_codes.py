@@ -9,7 +9,10 @@ from grpe_dgl.kernels.decorator import compiled
 def fill_relations(  # type: ignore[no-untyped-def]
     n, extra, distance, src, dst, edge_type, undirected, relation_of_distance, own, virtual, relation
 ):
-    """Write the relation of every ordered pair of one graph; return whether every edge ends at a node of the graph.
+    """Write the relation of every ordered pair of one graph; return whether every edge fits the graph.
+
+    An edge fits if its ends are nodes of the graph and its type is below `own`, the number of types. The distances are
+    bytes, so they are within `relation_of_distance`.
 
     Parameters
     ----------
@@ -41,13 +44,13 @@ def fill_relations(  # type: ignore[no-untyped-def]
     # Backwards, so that of duplicate edges the first is written last, and an edge's own direction after its mirror's.
     for mirrored in range(1 if undirected else 0, -1, -1):
         for e in range(len(src) - 1, -1, -1):
-            query, key = np.int64(dst[e]), np.int64(src[e])
-            if query < 0 or key < 0 or query >= n or key >= n:
+            query, key, code = np.int64(dst[e]), np.int64(src[e]), np.int64(edge_type[e])
+            if query < 0 or key < 0 or query >= n or key >= n or code < 0 or code >= own:
                 return False
             if mirrored:
                 query, key = key, query
             if query != key:
-                relation[(query + extra) * size + key + extra] = edge_type[e]
+                relation[(query + extra) * size + key + extra] = code
     for i in range(size):
         relation[i * size + i] = own
     return True
