@@ -139,7 +139,10 @@ def _is_smiles(text: str) -> bool:
     from rdkit.rdBase import BlockLogs
 
     with BlockLogs():
-        return Chem.MolFromSmiles(text) is not None
+        try:
+            return Chem.MolFromSmiles(text) is not None
+        except Exception:  # whatever RDKit raises for one molecule
+            return False
 
 
 def _is_checkpoint(name: str) -> bool:
