@@ -12,6 +12,7 @@ from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
 from grpe_dgl.checkpoint.transfer import freeze_encoder
 from grpe_dgl.data.dataset import Dataset
+from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import write_text
 from grpe_dgl.models.model import GraphModel
 from grpe_dgl.recipe import Recipe
@@ -101,9 +102,13 @@ def run(
         saved = load_checkpoint(files.last)
         require_same_recipe(recipe, saved.recipe, files.last)
         model.load_state_dict(saved.weights)
-        assert saved.training is not None
+        if saved.training is None:
+            raise InputError(f"{files.last} cannot be resumed: it holds a finished model")
         provenance = saved.provenance
-        state.load_dict(saved.training, processes)
+        try:
+            state.load_dict(saved.training, processes)
+        except (RuntimeError, ValueError, TypeError, LookupError) as error:
+            raise InputError(f"{files.last} is damaged: it cannot be resumed ({error})") from None
     elif processes.is_main:
         write_text(files.recipe, recipe.to_yaml())
 
