@@ -48,7 +48,7 @@ def predict_command(arguments: tuple[str, ...], out: Path | None, options: Input
         if out is None:
             writer: Writer = CSVWriter(sys.stdout, texts, numbers, error_column)
         else:
-            writer = stack.enter_context(open_table(out, texts, numbers, error_column))
+            writer = stack.enter_context(open_table(out, texts, numbers, error_column, replace=options.force))
         workers = options.choose_workers(rows, prediction.device)
         outcome = follow(write_predictions(rows, prediction, writer, workers=workers), rows, "predict")
         sys.stdout.flush()  # so that a full disk is an error of this command

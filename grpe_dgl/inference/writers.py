@@ -103,7 +103,9 @@ class NumpyWriter:
 
 
 @contextlib.contextmanager
-def open_table(path: Path, texts: Sequence[str], numbers: Sequence[str], error: str) -> Iterator[Writer]:
+def open_table(
+    path: Path, texts: Sequence[str], numbers: Sequence[str], error: str, *, replace: bool = True
+) -> Iterator[Writer]:
     """Yield a writer of the kind that the file's name ends in; the file appears when the block ends without an error.
 
     Parameters
@@ -112,9 +114,11 @@ def open_table(path: Path, texts: Sequence[str], numbers: Sequence[str], error: 
         Ends in .csv, .csv.gz, .parquet or .npy.
     texts, numbers, error
         The names of the columns.
+    replace
+        Whether a file that is there at the end is replaced; otherwise it is an error.
     """
     name = path.name.lower()
-    with atomic_file(path) as temporary:
+    with atomic_file(path, replace=replace) as temporary:
         if name.endswith((".csv", ".csv.gz")):
             with (gzip.open if name.endswith(".gz") else open)(temporary, "wt", encoding="utf-8", newline="") as stream:
                 yield CSVWriter(stream, texts, numbers, error)

@@ -11,6 +11,7 @@ from grpe_dgl.data import load
 from grpe_dgl.data.dataset import Dataset
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import write_text
+from grpe_dgl.io.lock import exclusive
 from grpe_dgl.models.model import GraphModel
 from grpe_dgl.recipe import Recipe, load_recipe
 from grpe_dgl.recipe.comparison import require_same_recipe
@@ -84,10 +85,26 @@ def run_experiment(
     for metric in {planned.recipe.fit_to_task(data.task).training.metric for planned in planned_runs}:
         assert metric is not None
         require_validation(data, metric)
-    if processes.is_main:
-        _prepare_folder(recipe, out, resume=resume)
-    processes.wait()
-    callbacks.start(data)
+    with contextlib.ExitStack() as stack:
+        if processes.is_main:
+            _prepare_folder(recipe, out, resume=resume, stack=stack)
+        processes.wait()
+        callbacks.start(data)
+        finished = _train(planned_runs, dataset_folder, start, processes, stop, callbacks)
+        if processes.is_main:
+            write_summary(summarise(finished, recipe), out)
+    return finished
+
+
+def _train(
+    planned_runs: list[PlannedRun],
+    dataset_folder: Path,
+    start: Callable[[GraphModel], dict[str, Any]] | None,
+    processes: Processes,
+    stop: StopRequest | None,
+    callbacks: ExperimentCallbacks,
+) -> list[FinishedRun]:
+    """Train the runs one after the other."""
     finished = []
     for planned in planned_runs:
         data = load(dataset_folder, view=planned.recipe.model.view)
@@ -103,17 +120,20 @@ def run_experiment(
             )
         finished.append(FinishedRun(planned, results))
         callbacks.finish(finished[-1])
-    if processes.is_main:
-        write_summary(summarise(finished, recipe), out)
     return finished
 
 
-def _prepare_folder(recipe: Recipe, out: Path, *, resume: bool) -> None:
-    """Make the folder of an experiment, or check that it can be resumed with this recipe."""
+def _prepare_folder(recipe: Recipe, out: Path, *, resume: bool, stack: contextlib.ExitStack) -> None:
+    """Make the folder of an experiment, or check that it can be resumed with this recipe; lock it until `stack` ends."""
     saved = out / "recipe.yaml"
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} exists and is not a folder")
-    if out.is_dir() and any(out.iterdir()):
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        stack.enter_context(exclusive(out, what="is training"))
+    except OSError as error:
+        raise InputError(f"{out} cannot be written to: {error.strerror}") from None
+    if any(file.name != ".lock" for file in out.iterdir()):
         if not resume:
             raise InputError(f"{out} exists already, and resume is not set", hint="resume_run")
         if not saved.exists():
@@ -121,7 +141,6 @@ def _prepare_folder(recipe: Recipe, out: Path, *, resume: bool) -> None:
         require_same_recipe(recipe, load_recipe(saved), saved)
         return
     try:
-        out.mkdir(parents=True, exist_ok=True)
         write_text(saved, recipe.to_yaml())
     except OSError as error:
         raise InputError(f"{out} cannot be written to: {error.strerror}") from None
