@@ -7,7 +7,6 @@ from grpe_dgl.families import ModelSettings, model_class
 from grpe_dgl.models.model import GraphModel
 from grpe_dgl.schema import Schema
 
-
 MOST_PARAMETERS = 2_000_000_000
 """The largest model that is built; the paper's largest has 118 million parameters."""
 

@@ -124,7 +124,7 @@ def _train(
 
 
 def _prepare_folder(recipe: Recipe, out: Path, *, resume: bool, stack: contextlib.ExitStack) -> None:
-    """Make the folder of an experiment, or check that it can be resumed with this recipe; lock it until `stack` ends."""
+    """Make the folder of an experiment, or check that it can be resumed with this recipe; lock it for `stack`."""
     saved = out / "recipe.yaml"
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} exists and is not a folder")
