@@ -1,7 +1,7 @@
 """Does starting from a PCQM4M model help? ``python -m benchmarks.finetune``: ogbg-molesol, fine-tuned and from scratch.
 
 Needs the publishers' raw files (``--raw DIR`` with ``pcqm4m-v2`` and ``ogbg_molesol`` in it). Pretrains one model,
-then trains on molesol with the same recipe and seeds, once from it and once from nothing; with ``--table`` also from a
+then trains on molesol with the same recipe and seeds, once from it and once from scratch; with ``--table`` also from a
 model of another property.
 """
 

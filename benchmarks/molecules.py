@@ -44,7 +44,7 @@ def smiles(raw: Path, scratch: Path) -> None:
 
     One process is timed by the processor's time, which others on the machine change least; two are timed by the clock.
     """
-    import grpe_dgl.io.ogb_import  # noqa: F401 (before ogb, which would ask the network)
+    import grpe_dgl.io.ogb_import  # noqa: F401 (before ogb, which would use the network)
     from grpe_dgl.data.molecules.smiles import canonical, graphs_of_smiles
 
     molecules = [text for text in _molhiv(raw)[:8000] if canonical(text) is not None]

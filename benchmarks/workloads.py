@@ -8,13 +8,23 @@ import dgl
 import numpy as np
 import torch
 
+from grpe_dgl.data.catalogue import schema_of
 from grpe_dgl.transforms import AddVirtualNode, ToPairGraph
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "raw"
 MAX_DISTANCE = 5
-ZINC_EDGE_TYPES, ZINC_VOCABULARY = 4, (28,)
-MOLHIV_EDGE_TYPES, MOLHIV_VOCABULARY = 60, (119, 5, 12, 12, 10, 6, 6, 2, 2)
-CLUSTER_EDGE_TYPES, CLUSTER_VOCABULARY = 1, (7,)
+
+
+def _facts(dataset: str) -> tuple[int, tuple[int, ...]]:
+    """Return a dataset's number of edge types and the values of each node column."""
+    schema = schema_of(dataset)
+    assert schema.node_vocabulary is not None
+    return schema.num_edge_types, schema.node_vocabulary
+
+
+ZINC_EDGE_TYPES, ZINC_VOCABULARY = _facts("zinc")
+MOLHIV_EDGE_TYPES, MOLHIV_VOCABULARY = _facts("molhiv")
+CLUSTER_EDGE_TYPES, CLUSTER_VOCABULARY = _facts("cluster")
 
 
 def zinc(batch_size: int) -> dgl.DGLGraph:

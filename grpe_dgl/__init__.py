@@ -16,7 +16,7 @@ _MODULE_OF = {"import_official": "grpe_dgl.official", "load": "grpe_dgl.inferenc
 
 
 def __getattr__(name: str) -> Any:
-    """Load what needs torch when it is first asked for, so that importing the package stays light."""
+    """Import what needs torch on first access, so that importing the package stays fast."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
@@ -25,5 +25,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the names that are loaded when asked for among the others."""
+    """Include the names that are imported on first access."""
     return sorted({*globals(), *_MODULE_OF})

@@ -1,18 +1,18 @@
-"""The one error that means: what was given cannot be used."""
+"""The error that the library raises for input it cannot use."""
 
 
 class InputError(ValueError):
-    """Something a user gave is wrong; the message says what was found and what is accepted.
+    """An input is wrong; the message contains what was found and what is accepted.
 
     Parameters
     ----------
     message
-        What was found, where, and what is accepted, in words that fit a Python program and a command alike.
+        What was found, where, and what is accepted; it names no command, because Python programs show it too.
     hint
-        The name of a way out, for a program with an interface of its own, which adds how to take it there:
-        ``"make_dataset"``. None if there is none.
+        The name of a remedy, such as ``"make_dataset"``, for which a user interface adds its own instructions. None
+        if there is none.
     value
-        What the hint is about, if it needs a value: a name, a path.
+        The name or path that the instructions contain, if they contain one.
     """
 
     def __init__(self, message: str, *, hint: str | None = None, value: str = "") -> None:

@@ -1,4 +1,4 @@
-"""The registry of model families: a name, its settings and its module, both loaded when they are asked for.
+"""The registry of model families: a name, and the import strings of its settings and its module.
 
 Settings are read with a recipe and must not import torch; the module is loaded when a model is built. A new family is a
 folder ``models/NAME/`` and an entry here.
@@ -19,10 +19,10 @@ DEFAULT = "grpe"
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSettings:
-    """The model section of a recipe: what decides a model beside the schema of its data.
+    """The model section of a recipe; together with the schema of the data it determines the model.
 
-    A family's settings are a subclass with typed fields; its ``__post_init__`` refuses values that do not fit, with
-    their full key (``model.layers``).
+    A family's settings are a subclass with typed fields; its ``__post_init__`` raises an InputError that names
+    the full key of a value that is not accepted (``model.layers``).
     """
 
     NAME: ClassVar[str]
@@ -58,7 +58,7 @@ class ModelSettings:
         return self
 
     def transfer_warnings(self, old: "ModelSettings") -> list[str]:
-        """Return sentences on what a user should know of weights that come from a model with the settings `old`."""
+        """Return warnings about weights that are transferred from a model with the settings `old`."""
         return []
 
     def require_transfer_from(self, other: "ModelSettings", *, what: str) -> None:

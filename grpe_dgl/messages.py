@@ -1,4 +1,4 @@
-"""Words that messages have in common."""
+"""Formatting that several messages share."""
 
 import difflib
 import reprlib
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a count in words: ``1 epoch``, ``2,000 epochs``."""
+    """Return a count with its noun: ``1 epoch``, ``2,000 epochs``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 

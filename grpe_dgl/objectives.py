@@ -18,7 +18,7 @@ DIFFERENT_LABELS = "two labels that differ"
 
 @dataclass(frozen=True)
 class Loss:
-    """What is known of a loss without its function."""
+    """The properties of a loss; its function is in `grpe_dgl.training.losses`."""
 
     kinds: tuple[str, ...]
     """The kinds of task it fits."""
@@ -26,7 +26,7 @@ class Loss:
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """What is known of a metric without its function."""
+    """The properties of a metric; its function is in `grpe_dgl.training.metrics`."""
 
     name: str
     kinds: tuple[str, ...]

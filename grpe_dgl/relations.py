@@ -1,4 +1,4 @@
-r"""The codes of a pair of nodes: what the distance and the edge can be, and the one relation that joins them.
+r"""The codes of a pair of nodes: the values of its distance and its edge, and the relation that combines the two.
 
 For a query node i and a key node j, with L = ``max_distance`` and E = ``num_edge_types``:
 

@@ -32,7 +32,7 @@ class Task:
     metric: str
     """The dataset's own metric, a name of `grpe_dgl.objectives`."""
     standardise: bool = False
-    """Regression: whether training sees targets minus the training split's mean, divided by its deviation."""
+    """Regression: whether models are trained on targets minus the training split's mean, over its deviation."""
 
     @property
     def num_outputs(self) -> int:
@@ -121,7 +121,7 @@ class Schema:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Return what `to_dict` was made of; also reads what version 0.1 wrote, which has no `edge_columns`."""
+        """Return the schema that `to_dict` returned; also accepts that of version 0.1, without `edge_columns`."""
         fields = dict(plain)
         task = fields["task"]
         _check_types(fields)

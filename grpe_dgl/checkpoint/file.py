@@ -1,4 +1,4 @@
-"""A checkpoint: one file with the model, its recipe, what it knows of its data and all that resuming needs."""
+"""A checkpoint: one file with the model, its recipe, the schema of its data and the state needed to resume."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +26,7 @@ class Checkpoint:
     """What a checkpoint file holds; everything in it is tensors and plain Python, so that loading runs no code."""
 
     recipe: Recipe
-    """Resolved: it alone says how the model came about."""
+    """Resolved: the complete settings of the model and its training."""
     schema: Schema
     """The form of the data the model was trained on, and the unit of its targets."""
     weights: dict[str, torch.Tensor]
@@ -36,7 +36,7 @@ class Checkpoint:
     provenance: dict[str, Any] = field(default_factory=dict)
     """Where the weights come from, if not from this recipe alone."""
     training: dict[str, Any] | None = None
-    """What resuming needs: optimiser, update, random states, history. None in a model that is done."""
+    """What resuming needs: optimiser, update, random states, history. None in a checkpoint that is not resumed from."""
 
     def model(self, *, backend: str | None = None) -> GraphModel:
         """Build the model with its weights, ready to predict."""
@@ -49,7 +49,7 @@ class Checkpoint:
         return model.eval()
 
     def save(self, path: str | Path) -> None:
-        """Write the file, whole or not at all."""
+        """Write the file atomically."""
         path = Path(path)
         recipe, schema = self.recipe.to_dict(), self.schema.to_dict()
         weights = {name: tensor.detach().cpu() for name, tensor in self.weights.items()}
@@ -98,7 +98,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     if not _is_zip(path):
         raise InputError(f"{path} is not a checkpoint: found a file in torch's format before 1.6; {accepted}")
     if type(content.get("format_version")) is not int:
-        raise InputError(f"{path} is damaged: it does not say its format's version; {accepted}")
+        raise InputError(f"{path} is damaged: it has no format version; {accepted}")
     if content["format_version"] > FORMAT_VERSION:
         raise InputError(
             f"{path} has format version {content['format_version']}, written by grpe-dgl "

@@ -1,4 +1,4 @@
-"""From a model's outputs to the unit of the targets, and from labels to what training sees."""
+"""Conversion between the unit of the targets and that of a model's outputs."""
 
 from torch import Tensor
 
@@ -14,7 +14,7 @@ def in_target_unit(outputs: Tensor, schema: Schema) -> Tensor:
 
 
 def standardise(label: Tensor, schema: Schema) -> Tensor:
-    """Return labels (N, T) as the model sees them in training."""
+    """Return labels (N, T) in the unit of the model's outputs, in which it is trained."""
     if schema.target_scale is None:
         return label
     mean, deviation = schema.target_scale

@@ -1,4 +1,4 @@
-"""Start a model from another's weights, matched by what they mean."""
+"""Transfer weights from one model to another, matched by meaning."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from grpe_dgl.schema import Schema
 
 @dataclass(frozen=True)
 class Transferred:
-    """What became of a checkpoint's weights."""
+    """The result of a transfer."""
 
     numbers: int
     """How many weights were transferred."""

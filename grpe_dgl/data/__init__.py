@@ -16,7 +16,7 @@ __all__ = [
     "Batch", "Batches", "Dataset", "Graphs", "Skipped", "Source", "Split", "Store", "Task", "load", "write",
 ]  # fmt: skip
 
-# Loaded when first asked for: a worker process that makes graphs needs neither torch nor dgl.
+# Imported on first access: a worker process that makes graphs needs neither torch nor dgl.
 _HOME = {
     "Batch": "grpe_dgl.data.batching.collate",
     "Batches": "grpe_dgl.data.dataset",

@@ -1,6 +1,6 @@
-"""The datasets that can be made by name, and all that is known of each without its files.
+"""The datasets that can be made by name, with the facts of each that are known without its files.
 
-Nothing heavy is imported before a dataset is asked for: sources are named by import strings.
+Sources are given by the names of their modules and imported only when a dataset is made.
 """
 
 import importlib
@@ -20,7 +20,7 @@ COMMUNITIES = 6
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What a user asked for."""
+    """The dataset to make, and how."""
 
     name: str
     """The dataset's name, a key of `CATALOGUE`."""
@@ -68,12 +68,12 @@ class Entry:
 
 
 def short_name(name: str) -> str:
-    """Return what a dataset is called here: molhiv and ogbg-molhiv are one."""
+    """Return the catalogue's name of a dataset: ``molhiv`` for ``ogbg-molhiv``."""
     return name.removeprefix("ogbg-")
 
 
 def find(name: str) -> tuple[str, Entry]:
-    """Return the entry called `name` with the name its dataset goes by."""
+    """Return the catalogue's name of the dataset `name`, and its entry; raises an InputError that lists the names."""
     name = short_name(name)
     if name not in CATALOGUE:
         close = nearest(name, list(CATALOGUE))
@@ -92,7 +92,7 @@ def schema_of(name: str) -> Schema:
 MOLECULES = known_schema(
     "ogb", name="molecules", task=Task(level="graph", kind="regression", targets=("target",), metric="rmse")
 )
-"""Molecules with one target, which stand for any dataset of molecules."""
+"""Molecules with one target, as an example of any dataset of molecules."""
 
 
 def _module(source: str) -> Any:

@@ -1,4 +1,4 @@
-"""A processed dataset as PyTorch and DGL know datasets: splits of graphs with labels."""
+"""A processed dataset with the interface of PyTorch's and DGL's datasets: splits of graphs with labels."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -212,12 +212,12 @@ class Split(torch.utils.data.Dataset[tuple[dgl.DGLGraph, Tensor] | dgl.DGLGraph]
 
 
 class Batches(Sampler):
-    """Goes through a split batch by batch; iterating it again is the next epoch.
+    """The batches of a split; iterating again yields the next epoch.
 
     Parameters
     ----------
     split
-        What to go through.
+        The split.
     codes
         Which of relation, spd and edge to put into ``edata`` of a pair graph; None takes those of the dataset's view.
     **options

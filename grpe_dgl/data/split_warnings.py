@@ -1,4 +1,4 @@
-"""What the splits of a new dataset lack, so that nobody learns it from a training run."""
+"""Warnings about the splits of a new dataset, so that problems are found before a model is trained."""
 
 import numpy as np
 

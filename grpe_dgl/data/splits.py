@@ -33,7 +33,7 @@ def _cutoffs(n: int, fractions: Sequence[float]) -> tuple[float, float]:
 
 
 def random_split(n: int, fractions: Sequence[float], seed: int) -> dict[str, Indices]:
-    """Return n graphs dealt out at random; the indices of each split ascend."""
+    """Return a random split of n graphs; the indices of each split ascend."""
     first, second = (int(cutoff) for cutoff in _cutoffs(n, fractions))
     order = np.random.default_rng(seed).permutation(n)
     parts = np.split(order, [first, second])

@@ -1,4 +1,4 @@
-"""Whether an exported model says what ours says."""
+"""Compare the outputs of an exported model with the original's."""
 
 from collections.abc import Callable, Iterator
 
@@ -30,7 +30,7 @@ def require_equal(run: Run, model: GraphModel, checkpoint: Checkpoint, *, what: 
     run
         The exported model: nodes, relation, mask to predictions.
     model
-        Ours, by whatever backend it has.
+        The original, with any backend.
     checkpoint
         Its settings and the schema of its data.
     what
@@ -59,10 +59,10 @@ def require_equal(run: Run, model: GraphModel, checkpoint: Checkpoint, *, what: 
 
 
 def _relative(theirs: Tensor, ours: Tensor, schema: Schema) -> float:
-    """Return the largest difference of any output, relative to what the model itself says of that output.
+    """Return the largest difference of any output, relative to that output's largest absolute value.
 
-    A standardised target's mean is not the model's: it would hide any difference where it is large. Rounding of the
-    sum with it is let pass.
+    For a standardised target the mean is subtracted first: a large one would hide differences. The rounding error of
+    adding it is tolerated.
     """
     mean, deviation = schema.target_scale or ((0.0,) * ours.shape[-1], (1.0,) * ours.shape[-1])
     said = ours - ours.new_tensor(mean)

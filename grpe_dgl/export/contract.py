@@ -1,4 +1,4 @@
-"""``model.json``: what a program without DGL must know to use an exported model."""
+"""``model.json``: the inputs, outputs and codes of an exported model, for programs without DGL."""
 
 from typing import Any
 

@@ -150,7 +150,7 @@ def _require_free(folder: Path, force: bool) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep torch's exporter from telling of packages it could use and of its own deprecations."""
+    """Silence the warnings of torch's exporter about optional packages and its own deprecations."""
     logger = logging.getLogger("torch.onnx")
     before = logger.level
     logger.setLevel(logging.ERROR)

@@ -23,7 +23,7 @@ Result = tuple[list[str | None], list[Array]]
 
 @dataclass(frozen=True)
 class Prediction:
-    """What makes a chunk's predictions; a process that is sent one opens the checkpoints itself."""
+    """Computes a chunk's predictions; pickled without the models, which each process loads itself."""
 
     checkpoints: tuple[Path, ...]
     device: str
@@ -43,7 +43,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What makes a chunk's fingerprints; a process that is sent one opens the checkpoint itself."""
+    """Computes a chunk's fingerprints; pickled without the model, which each process loads itself."""
 
     checkpoint: Path
     device: str
@@ -106,7 +106,7 @@ def write_fingerprints(
 def _results(
     jobs: Iterator[Job], compute: Callable[[Chunk], Result], workers: int
 ) -> Iterator[tuple[list[list[str]], list[str | None], list[Array]]]:
-    """Yield every job's cells with what was computed of it, in order. The cells stay in this process."""
+    """Yield the cells and the result of every job, in order; cells are not sent to other processes."""
     waiting: collections.deque[list[list[str]]] = collections.deque()
 
     def readers() -> Iterator[Callable[[], Chunk]]:

@@ -1,4 +1,4 @@
-"""One or several models that predict the same, and what their predictions are called in a table."""
+"""One or more models of the same task, and the columns of their predictions in a table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -34,7 +34,7 @@ class Chunk:
 
 
 Job = tuple[list[list[str]], Callable[[], Chunk]]
-"""The cells of some rows, as they are to stand in the output, and what reads their graphs, here or elsewhere."""
+"""The cells of some rows for the output, and a function that reads their graphs, in this process or another."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Rows:
     columns: list[str]
     total: int
     noun: str
-    """What one of them is."""
+    """The noun for one row."""
     jobs: Iterator[Job]
 
 
@@ -55,10 +55,10 @@ def smiles_rows(smiles: Sequence[str], *, max_nodes: int = MAX_NODES) -> Rows:
 
 def table_rows(table: Table, smiles: str, *, max_nodes: int = MAX_NODES) -> Rows:
     """Return the rows of a table whose column `smiles` has molecules."""
-    # SMILES, Smiles: what is called so in any case is meant, if it is one column.
+    # SMILES, Smiles: upper and lower case do not matter if only one column matches.
     alike = [name for name in table.columns if name.lower() == smiles.lower()]
     place = table.place(alike[0] if len(alike) == 1 else smiles)
-    total = sum(1 for _ in table.rows())  # also finds a broken row before hours of work, not after
+    total = sum(1 for _ in table.rows())  # also finds a malformed row before the work starts
     rows = ((cells, cells[place].strip()) for _, cells in table.rows())
     return Rows(table.columns, total, "molecule", _jobs(rows, max_nodes))
 

@@ -1,4 +1,4 @@
-"""A trained model with all that is needed to use it."""
+"""A trained model that predicts SMILES or graphs."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -104,7 +104,7 @@ class Predictor:
         -------
         numpy.ndarray
             (R, outputs) float32: regressions in the target's own unit, classifications as probabilities (of yes for
-            each target, or of each class). A molecule that cannot be read is a row of NaN, and a warning says why.
+            each target, or of each class). A molecule that cannot be read is a row of NaN, with a warning.
             For a node task one row per atom, molecule after molecule.
         """
         return self._of_smiles(smiles, max_nodes, self.predict_chunk, self.schema.task.num_outputs)
@@ -130,7 +130,7 @@ class Predictor:
         return self.model.fingerprint(batch.to(self.device).graph, layers).cpu().numpy()
 
     def require_molecules(self) -> None:
-        """Raise unless the model reads what SMILES are turned into."""
+        """Raise unless the model reads graphs that are made of SMILES."""
         if self.schema.vocabulary != "ogb":
             raise InputError(
                 f"{self.source} reads graphs of the vocabulary {self.schema.vocabulary!r}, which are not made of "

@@ -19,10 +19,10 @@ Array = npt.NDArray[Any]
 
 
 class Writer(Protocol):
-    """What rows are handed to."""
+    """A writer of rows."""
 
     def write(self, texts: Sequence[Sequence[str]], numbers: Array, errors: Sequence[str | None]) -> None:
-        """Append R rows: text cells, numbers (R, C) with NaN for none, and what went wrong with each."""
+        """Append R rows: text cells, numbers (R, C) with NaN for none, and the error of each, or None."""
 
 
 class CSVWriter:
@@ -62,7 +62,7 @@ class ParquetWriter:
         ]
         columns.append(self._arrow.array(list(errors), self._arrow.string()))
         self._waiting.append(self._arrow.Table.from_arrays(columns, schema=self._schema))
-        # Every group of rows takes room in the file and, to its end, in memory: few and large ones.
+        # Every row group takes space in the file and in memory until the end, so they are large.
         if sum(table.nbytes for table in self._waiting) >= ROW_GROUP_BYTES:
             self._flush()
 
@@ -123,7 +123,7 @@ def open_table(
             with (gzip.open if name.endswith(".gz") else open)(temporary, "wt", encoding="utf-8", newline="") as stream:
                 yield CSVWriter(stream, texts, numbers, error)
         elif name.endswith(".parquet"):
-            # Two columns of one name make a file that nobody reads.
+            # Many programs cannot read a file with two columns of the same name.
             *names, error = unused_names([*texts, *numbers, error], ())
             parquet = ParquetWriter(temporary, names[: len(texts)], names[len(texts) :], error)
             yield parquet

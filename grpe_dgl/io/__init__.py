@@ -1,1 +1,1 @@
-"""Files, downloads and worker processes: what touches the system."""
+"""Files, downloads and worker processes."""

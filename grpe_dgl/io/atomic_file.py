@@ -1,4 +1,4 @@
-"""A file that appears whole or not at all."""
+"""Atomic writing of files: a file appears complete or not at all."""
 
 import contextlib
 import errno
@@ -18,8 +18,8 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def atomic_file(path: Path, *, replace: bool = True) -> Iterator[Path]:
     """Yield a temporary path beside `path` to write to; it takes `path`'s place when the block ends without an error.
 
-    Whatever goes wrong before that, a full disk or a kill, leaves what is at `path` as it was. A link stays a link. The
-    temporary file of a process that was killed is removed by the next that writes to `path`.
+    If writing fails or the process is killed before that, `path` is unchanged. A symbolic link stays a link. The
+    temporary file of a killed process is removed by the next one that writes to `path`.
 
     Parameters
     ----------
@@ -87,11 +87,11 @@ def _rename_to_free_name(temporary: Path, final: Path) -> bool:
 
 
 def what_is_left(path: Path) -> str:
-    """Say what is at `path` after writing there failed."""
-    return "what was there before is as it was" if path.exists() else "nothing is there"
+    """Describe what is at `path` after a failed write."""
+    return "the previous file is unchanged" if path.exists() else "no file was written"
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
+    """Write a text file atomically."""
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

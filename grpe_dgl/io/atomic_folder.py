@@ -1,7 +1,7 @@
-"""A folder that appears whole or not at all: written beside its final place and renamed at the end.
+"""Atomic writing of folders: a folder is written beside its final place and renamed at the end.
 
 Killed at any moment, a process leaves the old folder or none at the final place, and a hidden folder beside it that the
-next one removes. Processes that make the same folder do not disturb each other: the last to finish stays.
+next one removes. Several processes may write the same folder: that of the last to finish remains.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ class AtomicFolder:
                 _remove_leftovers(final)
                 self.folder = final.parent / f".{final.name}.{secrets.token_hex(4)}.tmp"
                 self.folder.mkdir()
-                # Held until this process ends, however it ends: what tells a living process's folder from a dead one's.
+                # Held until this process ends, however it ends: a folder without a lock was left by a dead process.
                 self._lock = try_lock(self.folder)
         except OSError as error:
             raise InputError(f"{final.parent} cannot be written to: {error.strerror}") from None
@@ -94,7 +94,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _sync(folder: Path) -> None:
-    """Make a folder's entries survive a power cut."""
+    """Flush a folder's entries to disk, so that they survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):

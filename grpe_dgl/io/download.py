@@ -1,4 +1,4 @@
-"""Get a publisher's archive and unpack it."""
+"""Download a publisher's archive and unpack it."""
 
 import contextlib
 import contextvars
@@ -32,7 +32,7 @@ _allowed = contextvars.ContextVar("downloads_allowed", default=True)
 
 @contextlib.contextmanager
 def no_downloads() -> Iterator[None]:
-    """Make `fetch` refuse inside this block: for commands whose user did not ask for a download."""
+    """Make `fetch` raise an InputError inside this block instead of downloading."""
     token = _allowed.set(False)
     try:
         yield
@@ -41,10 +41,10 @@ def no_downloads() -> Iterator[None]:
 
 
 def fetch(url: str, target: Path, *, progress: Callable[[int, int | None], object] | None = None) -> Path:
-    """Download a file unless it is there.
+    """Download a file unless it exists.
 
-    The download goes to ``<target>.part``; one that was cut off is taken up where it ended. The file gets its name when
-    it is whole: as long as the publisher said and, for a zip archive, with every member's checksum right.
+    The download goes to ``<target>.part``; an interrupted download is resumed. The file is renamed when it is
+    complete: of the length that the server gave and, for a zip archive, with every member's checksum right.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def fetch(url: str, target: Path, *, progress: Callable[[int, int | None], objec
     target
         Where it goes.
     progress
-        Called with the bytes there are so far and the bytes there will be (None if the publisher does not say).
+        Called with the bytes there are so far and the bytes there will be (None if unknown).
 
     Returns
     -------
@@ -63,7 +63,7 @@ def fetch(url: str, target: Path, *, progress: Callable[[int, int | None], objec
     if target.is_file():
         return target
     if not _allowed.get():
-        raise InputError(f"{target} is not there, and nothing is downloaded unasked")
+        raise InputError(f"{target} was not found, and downloads are not allowed here")
     part = target.with_name(target.name + ".part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -75,16 +75,16 @@ def fetch(url: str, target: Path, *, progress: Callable[[int, int | None], objec
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
         raise InputError(
-            f"{target} is not there, and downloading it failed ({reason}). It comes from {url}: get it where there is "
-            f"a network and put it at {target}"
+            f"{target} was not found, and downloading it failed ({reason}). Its address is {url}: download it, "
+            f"on another machine if necessary, and put it at {target}"
         ) from None
     if target.suffix == ".zip":
         try:
             check_zip(part)
         except InputError:
-            part.unlink()  # nothing in it can be trusted, so nothing is taken up
+            part.unlink()  # damaged, so it must not be resumed
             raise InputError(
-                f"what {url} sent is not a whole zip archive, and was thrown away; try again, or put the archive at "
+                f"the file downloaded from {url} is not a whole zip archive and was deleted; try again, or put it at "
                 f"{target}"
             ) from None
     os.replace(part, target)
@@ -92,7 +92,7 @@ def fetch(url: str, target: Path, *, progress: Callable[[int, int | None], objec
 
 
 class _CannotResume(Exception):
-    """The publisher does not go on where the download ended."""
+    """The server cannot resume the download."""
 
 
 def _receive(url: str, part: Path, progress: Callable[[int, int | None], object] | None) -> None:
@@ -102,7 +102,7 @@ def _receive(url: str, part: Path, progress: Callable[[int, int | None], object]
     try:
         response = urllib.request.urlopen(request, timeout=_TIMEOUT)
     except urllib.error.HTTPError as error:
-        if have and error.code == 416:  # nothing after what we have: it is whole, or it is not the same file
+        if have and error.code == 416:  # no bytes after those we have: the file is complete, or another one
             raise _CannotResume from None
         raise
     with response:
@@ -117,7 +117,7 @@ def _receive(url: str, part: Path, progress: Callable[[int, int | None], object]
                 if progress is not None:
                     progress(have, total)
     if total is not None and have != total:
-        raise OSError(f"the connection ended after {have:,} of {total:,} bytes; running it again goes on from there")
+        raise OSError(f"the connection ended after {have:,} of {total:,} bytes; another attempt resumes there")
 
 
 def check_zip(archive: Path) -> None:
@@ -202,7 +202,7 @@ def extract_zip(archive: Path, folder: Path) -> None:
 def fetch_folder(
     url: str, folder: Path, *, inside: str, needed: str, progress: Callable[[int, int | None], object] | None = None
 ) -> None:
-    """Get a publisher's folder, which comes as a zip archive, unless it is there.
+    """Download a publisher's folder, which is a zip archive, unless it exists.
 
     Parameters
     ----------
@@ -211,28 +211,28 @@ def fetch_folder(
     folder
         Where the folder goes; the archive is kept beside it until it is unpacked.
     inside
-        What the folder is called in the archive.
+        The folder's name in the archive.
     needed
-        A file, within the folder, that shows whether it is there.
+        A file in the folder, by which its presence is tested.
     progress
         As for `fetch`.
     """
     if (folder / needed).is_file():
         return
     if folder.exists():
-        raise InputError(f"{folder / needed} is not there, though {folder} is; it comes from {url}")
+        raise InputError(f"{folder / needed} was not found, although {folder} exists; its address is {url}")
     archive = folder.parent / url.rsplit("/", 1)[-1]
     try:
         fetch(url, archive, progress=progress)
     except InputError as error:
         raise InputError(
-            f"{folder / needed} is not there. {error}, or unpack it and put its folder {inside} at {folder}"
+            f"{folder / needed} was not found. {error}, or unpack it and put its folder {inside} at {folder}"
         ) from None
     unpacked = folder.with_name(f"{folder.name}.unpacked{os.getpid()}")
     try:
         extract_zip(archive, unpacked)
         if not (unpacked / inside / needed).is_file():
-            raise InputError(f"{archive} holds no {inside}/{needed}; it comes from {url}")
+            raise InputError(f"{archive} holds no {inside}/{needed}; its address is {url}")
         os.replace(unpacked / inside, folder)
     finally:
         shutil.rmtree(unpacked, ignore_errors=True)

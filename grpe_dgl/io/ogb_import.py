@@ -1,4 +1,4 @@
-"""Import OGB without the thread that asks the network whether it is outdated."""
+"""Import OGB without the thread that checks over the network for a newer version."""
 
 import importlib
 import sys
@@ -8,8 +8,8 @@ from types import ModuleType
 def import_ogb(module: str) -> ModuleType:
     """Import a module of OGB, say ``"ogb.graphproppred"``.
 
-    At its first import OGB starts a thread that asks the network for its newest version, if it can import `outdated`.
-    That module is hidden for as long as that import takes.
+    On its first import OGB starts a thread that looks up its newest version, if it can import `outdated`.
+    That module is hidden during the import.
     """
     if "ogb" not in sys.modules:
         known = {name: sys.modules[name] for name in ("outdated",) if name in sys.modules}

@@ -1,4 +1,4 @@
-"""Read files of `torch.save` without running anything that is in them."""
+"""Load files of `torch.save` without running code from them."""
 
 import pickle
 import struct
@@ -11,7 +11,7 @@ import torch
 
 from grpe_dgl.errors import InputError
 
-# What torch.load raises for bytes that it did not write: its unpickler trips over them in whatever way they ask for.
+# What torch.load raises for other files: on arbitrary bytes its unpickler fails in many ways.
 NOT_TORCH = (
     pickle.UnpicklingError,
     zipfile.BadZipFile,
@@ -48,14 +48,14 @@ def _check_archive(file: BinaryIO, size: int) -> None:
 def load_tensors(path: Path) -> Any:
     """Return the tensors and plain values of a file, on the CPU.
 
-    Raises an InputError if it cannot be opened, and one of `NOT_TORCH` if it is none of torch's or holds anything else.
+    Raises an InputError if it cannot be opened, and one of `NOT_TORCH` if it is not torch's or holds anything else.
     """
     try:
         file = path.open("rb")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
     with file, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch's, about files that are refused in the next moment
+        warnings.simplefilter("ignore")  # torch's warnings about files that it then refuses
         if file.read(2) == b"PK":
             _check_archive(file, path.stat().st_size)
         file.seek(0)

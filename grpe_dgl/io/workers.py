@@ -66,7 +66,7 @@ def run_in_order(
         for connection in connections:
             connection.close()
         for process in processes:
-            process.kill()  # a worker has nothing to put in order
+            process.kill()  # a worker has nothing to clean up
         for process in processes:
             process.join()
 
@@ -84,7 +84,7 @@ def _dispatch(jobs: Iterator[Callable[[], Any]], connections: list[Connection]) 
                 more = False
                 break
             connection = idle.pop()
-            with contextlib.suppress(BrokenPipeError):  # a dead worker: told below, where its answer is read
+            with contextlib.suppress(BrokenPipeError):  # the worker died: reported below, where its result is read
                 connection.send(job)
             busy[connection] = started
             started += 1
@@ -107,7 +107,7 @@ def _dispatch(jobs: Iterator[Callable[[], Any]], connections: list[Connection]) 
 
 
 def _serve(connection: Connection, threads: int) -> None:
-    """Answer jobs until the parent is gone."""
+    """Run jobs until the parent closes the pipe or ends."""
     # Read when numba and torch are first imported, which is when the first message is unpickled.
     for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(threads)
@@ -126,7 +126,7 @@ def _serve(connection: Connection, threads: int) -> None:
 
 @contextlib.contextmanager
 def _signals_held() -> Iterator[None]:
-    """Hold Ctrl-C and SIGTERM back meanwhile; a process started here never gets them: its parent answers for it."""
+    """Delay SIGINT and SIGTERM inside this context; processes started in it never receive them."""
     held = (signal.SIGINT, signal.SIGTERM)
     came: list[int] = []
     # Processes started by this thread inherit its mask. The mask alone would not keep a signal from another thread,

@@ -1,4 +1,4 @@
-"""What training, prediction, weight transfer and export use of a model, whatever its family."""
+"""The interface of models, which training, prediction, weight transfer and export use for every family."""
 
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -35,8 +35,8 @@ class WeightSource(NamedTuple):
 class GraphModel(nn.Module):
     """A model that takes one DGLGraph and predicts numbers per graph or per node.
 
-    A family must set `reads` and define `from_settings` and `forward`; what else it can do it declares by overriding.
-    Parameters whose names begin with `head_prefix` belong to the head, which fine-tuning makes anew.
+    A family must set `reads` and define `from_settings` and `forward`; further abilities are declared by overriding.
+    Parameters whose names begin with `head_prefix` belong to the head, which fine-tuning initialises anew.
     """
 
     reads: ClassVar[str]

@@ -1,4 +1,4 @@
-"""Trade a little time for memory: values that are cheap to make are made again in the backward pass."""
+"""Trade a little time for memory: values that are cheap to compute are computed again in the backward pass."""
 
 import contextlib
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from torch import Tensor
 def recomputed(
     value: Tensor, make: Callable[[Tensor], Tensor], source: Tensor
 ) -> contextlib.AbstractContextManager[Any]:
-    """Inside this context autograd does not keep `value`, but makes it again when it needs it.
+    """Inside this context autograd does not keep `value`, but computes it again in the backward pass.
 
     Worth it where `source` is kept anyway and `make` is cheap beside what is done inside: a norm before a projection.
 
@@ -22,7 +22,7 @@ def recomputed(
     make
         A function without side effects.
     source
-        What `value` was made of.
+        The argument of `make`.
     """
     if torch.compiler.is_compiling():  # the compiler decides for itself what to keep
         return contextlib.nullcontext()

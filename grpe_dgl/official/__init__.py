@@ -1,4 +1,4 @@
-"""The authors' released weights as models and checkpoints of ours."""
+"""Conversion of the authors' released weights to models and checkpoints of grpe-dgl."""
 
 from grpe_dgl.official.convert import Imported, convert, import_official
 

@@ -1,4 +1,4 @@
-"""From a file of the authors' weights to a checkpoint of ours."""
+"""Convert a file of the authors' weights to a checkpoint."""
 
 import dataclasses
 import hashlib
@@ -21,7 +21,7 @@ WRAPPERS = ("state_dict", "model_state_dict", "model", "state")  # keys under wh
 
 
 def import_file(path: str | Path, *, num_heads: int, dataset: str) -> tuple[Checkpoint, Imported]:
-    """Read the authors' weights and return them as a checkpoint, with what became of them.
+    """Read the authors' weights and return them as a checkpoint, with the details of the conversion.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def import_file(path: str | Path, *, num_heads: int, dataset: str) -> tuple[Chec
     num_heads
         Of the model.
     dataset
-        What it was trained on: says the vocabulary and the task.
+        The dataset it was trained on, which determines the vocabulary and the task.
     """
     path = Path(path)
     dataset, _ = find(dataset)
@@ -43,7 +43,7 @@ def import_file(path: str | Path, *, num_heads: int, dataset: str) -> tuple[Chec
     outputs = imported.shapes.num_outputs
     if outputs != schema.task.num_outputs:
         raise InputError(
-            f"{path} has {outputs} outputs, but {schema.name} asks for {schema.task.num_outputs}; accepted: the "
+            f"{path} has {outputs} outputs, but {schema.name} needs {schema.task.num_outputs}; accepted: the "
             "dataset the model was trained on"
         )
     checkpoint = Checkpoint(
@@ -66,7 +66,7 @@ def _state_dict(path: Path) -> Mapping[str, Any]:
     except InputError:
         raise
     except NOT_TORCH as error:
-        # torch's own words advise to switch the check off; only the name of what was refused is taken from them.
+        # torch's message advises to switch the check off; only the name of the refused object is taken from it.
         refused = re.search(r"GLOBAL (\S+)", str(error))
         if isinstance(error, pickle.UnpicklingError) and refused:
             raise InputError(

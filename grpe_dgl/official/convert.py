@@ -1,4 +1,4 @@
-"""From the authors' state dict to a `GRPE` with the same predictions."""
+"""Convert the authors' state dict to a `GRPE` with the same predictions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Imported:
-    """A converted model and what a user should know of it."""
+    """A converted model and the details of its conversion."""
 
     model: GRPE
     shapes: Shapes
@@ -69,10 +69,10 @@ def import_official(
     state_dict
         Every key must be known and used; keys may begin with ``module.``.
     num_heads
-        The one size that the shapes do not tell.
+        The number of heads: the only size that does not follow from the shapes.
     dataset
-        What the model was trained on, a name of `grpe datasets`: it says the vocabulary and the level. None takes the
-        vocabulary that the shapes tell.
+        The dataset that the model was trained on, a name of `grpe_dgl.data.catalogue.CATALOGUE`. It determines the
+        vocabulary and the level. None infers the vocabulary from the shapes.
     level
         ``"graph"`` or ``"node"``; None takes the dataset's, or graph.
     backend
@@ -89,7 +89,7 @@ def convert(
     level: str | None = None,
     backend: str = "auto",
 ) -> Imported:
-    """Do what `import_official` does, and also tell what became of the state dict."""
+    """Return the model of `import_official` with the details of the conversion."""
     state = strip_prefix(state_dict)
     shapes = read_shapes(state)
     known = None if dataset is None else schema_of(dataset)

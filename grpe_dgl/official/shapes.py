@@ -1,4 +1,4 @@
-"""What the shapes of the authors' state dict say of its model; everything but the number of heads."""
+"""The sizes of the authors' model, inferred from the shapes of its state dict: all but the number of heads."""
 
 import re
 from collections.abc import Mapping

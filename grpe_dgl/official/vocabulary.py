@@ -1,4 +1,4 @@
-"""Which row of the authors' tables stands for which node value and edge type of ours."""
+"""The rows of the authors' tables that correspond to our node values and edge types."""
 
 from dataclasses import dataclass
 from math import prod
@@ -35,7 +35,7 @@ class Vocabulary:
         return len(self.edge_codes)
 
     def node_value(self, row: int) -> str:
-        """Say which value of which column our row stands for."""
+        """Describe the value and the column of one of our rows."""
         for column, size in enumerate(self.node_vocabulary):
             if row < size:
                 return f"node value {row}" + (f" of column {column}" if len(self.node_vocabulary) > 1 else "")
@@ -43,7 +43,7 @@ class Vocabulary:
         raise IndexError(row)
 
     def edge_type(self, code: int) -> str:
-        """Say which edge our type stands for."""
+        """Describe one of our edge types."""
         if self.name != "ogb":
             return f"edge type {code}"
         kind, stereo, conjugated = bond_columns(np.array(code)).tolist()
@@ -71,7 +71,7 @@ def known_vocabulary(name: str) -> Vocabulary:
 
 
 def guess_vocabulary(node_rows: int, edge_codes: int) -> Vocabulary:
-    """Return the vocabulary that tables of these sizes were made for, where nothing else says so.
+    """Return the vocabulary that tables of these sizes were made for, for use without a dataset's name.
 
     Parameters
     ----------

@@ -15,6 +15,7 @@ LOSS_COLOUR, METRIC_COLOUR = "#1f5fa8", "#b3541e"
 
 def draw_curves(history: list[dict[str, Any]], *, metric: str, loss: str, title: str, path: Path) -> None:
     """Draw training loss and validation metric side by side, the best epoch marked, into a PNG file."""
+    # Here for start-up time: only the end of a run draws.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator

@@ -1,4 +1,4 @@
-"""What every transform asks of its input."""
+"""The check that every transform makes of its input."""
 
 import dgl
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.kernels.decorator import compiled
+from grpe_dgl.kernels.threads import as_many_threads_as_torch
 from grpe_dgl.offsets import offsets_of
 from grpe_dgl.relations import Relations
 from grpe_dgl.transforms.homogeneous import require_homogeneous
@@ -21,8 +22,8 @@ class ToPairGraph(BaseTransform):
     """Make the complete pair graph: every ordered pair of nodes with its distance and its edge.
 
     The result has an edge key -> query (src = j, dst = i) for every ordered pair, self-pairs included, at i * n + j in
-    a graph of n nodes, with ``edata["spd"]``, ``edata["edge"]`` and ``edata["relation"]`` (int32, shape (M,)), coded as
-    `grpe_dgl.relations` says. Node data is carried over; edge data is not. Graphs of a batch stay apart.
+    a graph of n nodes, with ``edata["spd"]``, ``edata["edge"]`` and ``edata["relation"]`` (int32, shape (M,)), with the
+    codes of `grpe_dgl.relations`. Node data is copied; edge data is not. Graphs of a batch stay separate.
 
     An edge u -> v types the pair (query v, key u), and the distance of that pair is the length of the path from u to v.
     Edge types are the integers of ``edata["feat"]``, shape (edges,) or (edges, 1); without it every edge is type 0.
@@ -54,7 +55,7 @@ class ToPairGraph(BaseTransform):
         self.undirected = undirected
 
     def __call__(self, graph: dgl.DGLGraph) -> dgl.DGLGraph:
-        """Return the pair graph of `graph`, which is left alone."""
+        """Return the pair graph of `graph`, which is not changed."""
         require_homogeneous(graph, "ToPairGraph")
         edge_types = _edge_types(graph, self.relations.num_edge_types)
         virtual = graph.ndata.get("virtual", torch.zeros_like(graph.nodes())).bool().cpu()
@@ -74,17 +75,18 @@ class ToPairGraph(BaseTransform):
             node_offsets, edge_offsets, source, target, limit=codes.max_distance, undirected=self.undirected
         )
         relation = np.empty(len(distances), np.int32)
-        _fill_relations(
-            node_offsets,
-            edge_offsets,
-            distances,
-            (source, target, edge_types[keep].numpy()),
-            virtual.numpy(),
-            self.undirected,
-            codes.relation_of_distance(),
-            (codes.own, codes.virtual),
-            relation,
-        )
+        with as_many_threads_as_torch():
+            _fill_relations(
+                node_offsets,
+                edge_offsets,
+                distances,
+                (source, target, edge_types[keep].numpy()),
+                virtual.numpy(),
+                self.undirected,
+                codes.relation_of_distance(),
+                (codes.own, codes.virtual),
+                relation,
+            )
 
         pairs = complete_pairs(graph.batch_num_nodes(), idtype=graph.idtype)
         for name, data in graph.ndata.items():
@@ -106,7 +108,7 @@ def _edge_types(graph: dgl.DGLGraph, num_edge_types: int) -> Tensor:
         feat = feat[:, 0]
     if feat.dim() != 1:
         raise InputError(f'edata["feat"] has shape {tuple(feat.shape)}; accepted: (edges,) or (edges, 1)')
-    # The virtual node's edges have no type: whatever stands in their rows is not looked at.
+    # The virtual node's edges have no type: the values in their rows are ignored.
     types = feat.long().masked_fill(graph.edata.get("virtual", torch.zeros_like(feat)).bool().cpu(), 0)
     wrong = ((types < 0) | (types >= num_edge_types)).nonzero()
     if len(wrong):

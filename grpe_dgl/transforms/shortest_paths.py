@@ -5,6 +5,8 @@ import numpy as np
 import numpy.typing as npt
 
 from grpe_dgl.kernels.decorator import compiled
+from grpe_dgl.kernels.threads import as_many_threads_as_torch
+from grpe_dgl.offsets import offsets_of
 from grpe_dgl.relations import LARGEST_DISTANCE, UNREACHABLE
 
 DENSE = 8  # edges per node from which sets of bits are searched faster than lists of neighbours
@@ -33,7 +35,7 @@ def all_pairs_distances(
     src, dst
         The edges, numbered within their graph from 0, shape (edges,) each.
     limit
-        The largest distance told exactly, at most 253. The search goes no further.
+        The largest distance stored exactly, at most 253. The search goes no further.
     undirected
         Whether an edge can be walked in both directions.
     parallel
@@ -44,12 +46,14 @@ def all_pairs_distances(
     numpy.ndarray
         Shape (M,), uint8, with M the sum of n * n over the graphs.
     """
-    sizes = np.diff(node_offsets)
-    pair_offsets = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes * sizes, out=pair_offsets[1:])
+    pair_offsets = offsets_of(np.diff(node_offsets) ** 2)
     distances = np.empty(pair_offsets[-1], np.uint8)
-    fill = _fill if parallel else _fill_serial
-    fill(node_offsets, edge_offsets, pair_offsets, src, dst, limit, undirected, distances)
+    arguments = (node_offsets, edge_offsets, pair_offsets, src, dst, limit, undirected, distances)
+    if parallel:
+        with as_many_threads_as_torch():
+            _fill(*arguments)
+    else:
+        _fill_serial(*arguments)
     return distances
 
 
@@ -93,9 +97,9 @@ def _fill_graph(n, src, dst, limit, undirected, distances):  # type: ignore[no-u
 
 @compiled()
 def _search_bits(n, src, dst, limit, undirected, distances):  # type: ignore[no-untyped-def]
-    """Level by level, ask of every node not yet found whether any of its neighbours is in the last level.
+    """Level by level, test for every node not yet found whether any of its neighbours is in the last level.
 
-    Neighbours and levels are sets of bits, so that a question takes n / 64 steps. With many edges most nodes are found
+    Neighbours and levels are sets of bits, so that a test takes n / 64 steps. With many edges most nodes are found
     in two or three levels.
     """
     words = (n + 63) // 64
@@ -138,7 +142,7 @@ def _search_lists(n, src, dst, limit, undirected, distances):  # type: ignore[no
     # component and the search can stop as soon as the component is complete. A directed search must run to its end.
     component, component_size = _components(n, indptr, indices, undirected)
     queue = np.empty(n, np.int64)
-    seen_from = np.full(n, -1, np.int64)  # the last i whose search came by; so nothing is cleared between searches
+    seen_from = np.full(n, -1, np.int64)  # the last i whose search visited it; no clearing between searches
     for i in range(n):
         row = distances[i * n : (i + 1) * n]
         for j in range(n):

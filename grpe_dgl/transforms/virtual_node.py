@@ -11,7 +11,7 @@ class AddVirtualNode(BaseTransform):
     """Join a virtual node to every node, in both directions.
 
     The virtual node becomes node 0 and the others move up by one. ``ndata["virtual"]`` and ``edata["virtual"]`` (bool)
-    mark it and its edges; other node and edge data is carried over, with zeros in the new rows. The new edges follow
+    mark it and its edges; other node and edge data is copied, with zeros in the new rows. The new edges follow
     the graph's own: first from the virtual node to every other, then back. Every graph of a batch gets one of its own.
 
     Examples
@@ -26,7 +26,7 @@ class AddVirtualNode(BaseTransform):
     """
 
     def __call__(self, graph: dgl.DGLGraph) -> dgl.DGLGraph:
-        """Return the graph with its virtual node; `graph` itself is left alone."""
+        """Return the graph with its virtual node; `graph` itself is not changed."""
         require_homogeneous(graph, "AddVirtualNode")
         nodes_per_graph, edges_per_graph = graph.batch_num_nodes(), graph.batch_num_edges()
         graphs = torch.arange(graph.batch_size, dtype=graph.idtype, device=graph.device)

@@ -220,10 +220,10 @@ def test_yaml_holds_plain_values_only():
     assert yaml.safe_load(text)["model"]["head_sizes"] == [3, 5]
 
 
-@settings(max_examples=30, deadline=None)
 TEXTS = st.text().map(lambda text: "".join(c for c in text if c >= " " or c in "\n\r\t"))  # no control characters
 
 
+@settings(max_examples=30, deadline=None)
 @given(
     preset=st.sampled_from(list(PRESETS)),
     rate=st.floats(1e-8, 1, exclude_min=True),

@@ -80,9 +80,9 @@ def test_by_target():
 
 def test_a_validation_split_that_cannot_select_an_epoch_is_refused(tmp_path):
     one_class = grpe_dgl.data.load(write_dataset(tmp_path / "one_class", "binary", valid_labels=1.0))
-    with pytest.raises() as error:
+    with pytest.raises(InputError, match="rocauc .* labels of both classes.*training.metric: accuracy") as error:
         require_validation(one_class, "rocauc")
-    assert error.value.metrics == ("accuracy",) and "--" not in str(error.value)
+    assert (error.value.hint, error.value.value) == ("other_metric", "accuracy") and "--" not in str(error.value)
     require_validation(one_class, "accuracy")
     empty = grpe_dgl.data.load(write_dataset(tmp_path / "empty", "regression", num_valid=0))
     with pytest.raises(InputError, match="has no graphs in the split valid"):

@@ -1,4 +1,4 @@
-"""In which batches an epoch goes through graphs: shuffled, sized, divided among ranks, and resumable."""
+"""The sampler: which graphs are in each batch of an epoch; shuffled, divided among ranks, and resumable."""
 
 from collections.abc import Callable, Iterator
 
@@ -22,7 +22,7 @@ class Sampler:
     index
         (graphs,): the graphs' numbers in the dataset, in order.
     num_nodes
-        Returns the number of nodes of the graphs with given numbers; asked for a `pair_budget` only.
+        Returns the number of nodes of the graphs with given numbers; called only with a `pair_budget`.
     batch_size
         Graphs in a global batch (of all ranks together).
     pair_budget

@@ -1,7 +1,7 @@
 """OGB's nine atom and three bond columns, read from RDKit molecules and gathered for many of them.
 
-The columns equal those of ``ogb.utils.smiles2graph``, atom by atom and bond by bond. They are read faster: patterns ask
-RDKit about all atoms of a molecule at once, and only atoms that are none of the usual are asked one by one.
+The columns equal those of ``ogb.utils.smiles2graph``, atom by atom and bond by bond. They are read faster: a
+pattern matches all atoms of a molecule in one call, and only unusual atoms are inspected one by one.
 """
 
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ _NUMBER, _CHARGE, _HYDROGENS, _RADICALS, _DEGREE = (
 
 
 def _atom_query(query: Any) -> Any:
-    """Return a pattern of one atom for what SMARTS cannot say."""
+    """Return a pattern of one atom for a query that SMARTS cannot express."""
     pattern = Chem.RWMol()
     pattern.AddAtom(Chem.Atom(0))
     pattern.ReplaceAtom(0, query)
@@ -69,8 +69,8 @@ def _atom_query(query: Any) -> Any:
 
 
 _CARBON = (_NUMBER[6], 0, 0, _CHARGE[0], 0, _RADICALS[0], _HYBRIDISATION_CODE[Chem.HybridizationType.SP3], 0, 0)
-"""The row that atoms begin with; a pattern's matches then get what they differ in. Degrees are counted at the end."""
-# A pattern finds all its atoms in one call, at a tenth of what asking them one by one costs.
+"""The columns that atoms start with; matches of a pattern then get other values. Degrees are counted at the end."""
+# A pattern finds all its atoms in one call, in a tenth of the time that inspecting them one by one takes.
 _PATTERNS: dict[tuple[int, int], Any] = {
     (column, code): Chem.MolFromSmarts(smarts)
     for column, code, smarts in (
@@ -95,10 +95,10 @@ _UNUSUAL: dict[int, tuple[Any, Any]] = {
     ),
     6: (Chem.MolFromSmarts("[!^2;!^3]"), lambda atom: _HYBRIDISATION_CODE[atom.GetHybridization()]),
 }
-"""By column: the few atoms that are none of the usual, which are asked one by one, and how."""
+"""By column: a pattern of the few unusual atoms, and a function that returns the code of one of them."""
 
 # Between atoms of these elements, and with none of these marks in the SMILES, a bond of order 1 is a single bond and
-# one of order 1.5 an aromatic bond. Elsewhere a bond may be dative or stranger, and RDKit is asked for its exact type.
+# one of order 1.5 an aromatic bond. Elsewhere a bond may be of another type, such as dative, which RDKit returns.
 _NONMETALS = {_NUMBER[number] for number in (1, 5, 6, 7, 8, 9, 14, 15, 16, 17, 34, 35, 53)}
 _UNUSUAL_MARKS = frozenset("<>|~$")
 _TYPE_OF_ORDER = {
@@ -138,7 +138,7 @@ class MoleculeColumns:
         }
         elements = {code for _, code in unusual[0]}
         matches = {key: [first + i for (i,) in _find(molecule, pattern, n)] for key, pattern in _PATTERNS.items()}
-        if _NUMBER[1] in elements:  # to a pattern, a hydrogen that is a node counts among its neighbour's; not to OGB
+        if _NUMBER[1] in elements:  # a pattern counts a hydrogen that is a node among its neighbour's, OGB does not
             unusual[4] = [(first + i, molecule.GetAtomWithIdx(i).GetTotalNumHs()) for i in range(n)]
         self._add_bonds(molecule, usual=elements <= _NONMETALS and _UNUSUAL_MARKS.isdisjoint(smiles))
         for key, atoms in matches.items():

@@ -1,4 +1,4 @@
-"""A number per molecule that equal molecules share whatever the order of their atoms: a cheap first look for equals."""
+"""Detection of duplicates: a hash per molecule that does not depend on the order of its atoms."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def structure_keys(
     """Return a number per graph, shape (G,), that depends on its atoms and on which are joined, not on their order.
 
     Equal molecules have equal numbers. The reverse does not hold: bond types and stereo are left out, and after four
-    rounds of summing over neighbours some graphs look alike, so what this finds equal is to be checked.
+    rounds of summing over neighbours some graphs look alike, so molecules with equal numbers must be compared further.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from grpe_dgl.data.molecules.duplicates import structure_keys
 from grpe_dgl.data.sources.raw_graphs import Graphs, Skipped
 
 MAX_NODES = 512
-"""The largest molecule, in atoms, that is kept unless another limit is asked for."""
+"""The largest molecule, in atoms, that is kept unless another limit is given."""
 
 
 def graphs_of_smiles(
@@ -28,7 +28,7 @@ def graphs_of_smiles(
     structure_key: bool = False,
     scaffold_key: bool = False,
 ) -> Graphs:
-    """Return the graphs of molecules, equal to those of ``ogb.utils.smiles2graph``; what has no graph is skipped.
+    """Return the graphs of molecules, equal to those of ``ogb.utils.smiles2graph``; those without a graph are skipped.
 
     Salts and fragments stay as they are given: parts of one graph that no path joins.
 
@@ -44,7 +44,7 @@ def graphs_of_smiles(
         The largest molecule that is kept, in atoms.
     structure_key, scaffold_key
         Whether to give each molecule a number that equal molecules share (see `duplicates`), and one
-        that tells its scaffold: column 0 and column 1 of `Graphs.key`, 0 where it was not asked for.
+        that molecules of the same scaffold share: columns 0 and 1 of `Graphs.key`, 0 where not requested.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def graphs_of_smiles(
     """
     columns = MoleculeColumns()
     kept, sizes, scaffolds, skipped = [], [], [], []
-    with BlockLogs():  # RDKit writes to standard error of every molecule it cannot read; the reason is told instead
+    with BlockLogs():  # RDKit logs what it cannot read to standard error; here the reason is returned
         for i, text in enumerate(smiles):
             try:
                 molecule = Chem.MolFromSmiles(text)
@@ -98,7 +98,7 @@ def scaffold(molecule: Any) -> str:
 
 
 def canonical_key(smiles: str) -> int:
-    """Return a number that tells molecules apart by their canonical SMILES; 0 for what cannot be read."""
+    """Return a hash of a molecule's canonical SMILES; 0 if it cannot be read."""
     text = canonical(smiles)
     return 0 if text is None else _key(text)
 
@@ -114,12 +114,12 @@ def canonical(smiles: str) -> str | None:
 
 
 def _key(text: str) -> int:
-    """Return 64 bits that tell texts apart: among four million, two clash with a chance of one in two million."""
+    """Return a 64-bit hash: the chance that any two of four million texts collide is one in two million."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
 def _why_not(molecule: Any, smiles: str, max_nodes: int) -> str | None:
-    """Return why a SMILES makes no graph; None if it does."""
+    """Return the reason why a SMILES has no graph; None if it has one."""
     if molecule is None:
         return f"{smiles!r} cannot be read: {_problem(smiles)}"
     n = molecule.GetNumAtoms()
@@ -131,7 +131,7 @@ def _why_not(molecule: Any, smiles: str, max_nodes: int) -> str | None:
 
 
 def _problem(smiles: str) -> str:
-    """Return what RDKit has against a molecule it did not read."""
+    """Return the reason why RDKit did not read a molecule."""
     molecule = Chem.MolFromSmiles(smiles, sanitize=False)
     if molecule is None:
         return "it is not a SMILES"

@@ -1,1 +1,1 @@
-"""Where datasets come from, one publisher or format a file."""
+"""The sources of datasets, one module per publisher or format."""

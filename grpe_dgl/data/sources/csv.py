@@ -1,4 +1,4 @@
-"""Your own table of molecules: SMILES and one or many targets."""
+"""A table of molecules: SMILES and one or more targets."""
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ RULES = ("random", "scaffold", "column", "index")
 
 @dataclass(frozen=True, kw_only=True)
 class CSVRequest:
-    """What to make of a table of molecules."""
+    """How to make a dataset from a table of molecules."""
 
     file: Path
     """A .csv, .csv.gz, .smi or .smi.gz file."""
@@ -33,7 +33,7 @@ class CSVRequest:
     targets: tuple[str, ...]
     """The columns to predict; a blank cell is a missing label."""
     task: str | None = None
-    """``regression`` or ``classification``; None infers it and says so."""
+    """``regression`` or ``classification``; None infers it."""
     split: str = "random"
     """``random``, ``scaffold`` (OGB's rule), ``column`` or ``index``."""
     split_column: str | None = None
@@ -47,7 +47,7 @@ class CSVRequest:
     max_nodes: int = MAX_NODES
     """Molecules of more atoms are skipped."""
     name: str | None = None
-    """What the dataset is called; None for the file's name without its endings."""
+    """The dataset's name; None for the file's name without its endings."""
 
     def __post_init__(self) -> None:
         if self.split not in RULES:
@@ -64,11 +64,11 @@ class CSVRequest:
 
     @property
     def dataset(self) -> str:
-        """What the dataset is called."""
+        """The dataset's name."""
         return self.name or self.file.name.split(".")[0]
 
     def settings(self) -> dict[str, Any]:
-        """Return what changes the data, as plain JSON values; raises if a column is not there."""
+        """Return the settings that change the data, as plain JSON values; raises if a column does not exist."""
         table = Table(self.file)
         for column in (self.smiles, *self.targets, *([self.split_column] if self.split_column else [])):
             table.place(column)
@@ -95,9 +95,9 @@ class CSVRequest:
 
 
 def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
-    """Return the source of a table, and a list that ends up with what a user should be told of it.
+    """Return the source of a table, and a list of notes for the user, complete when the dataset is written.
 
-    The table is read twice: now, to check every target and to know the task, and again when the jobs run.
+    The table is read twice: now, to check every target and to determine the task, and again by the jobs.
     """
     table = Table(request.file)
     smiles = table.place(request.smiles)
@@ -189,7 +189,7 @@ def _count_shared(
     rows: npt.NDArray[np.int64],
     result: Mapping[str, npt.NDArray[np.int64]],
 ) -> int:
-    """Return how many molecules occur in more than one split; only those whose structures do are looked at closely."""
+    """Return how many molecules occur in more than one split; only those with equal structure keys are compared."""
     suspects = np.isin(structures, splits.shared(structures, result))
     if not suspects.any():
         return 0

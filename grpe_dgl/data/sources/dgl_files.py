@@ -1,4 +1,4 @@
-"""The files behind `dgl.data`'s built-in datasets: where they lie, how they get there, how runs are read from them."""
+"""The files of `dgl.data`'s built-in datasets: their location, download, and reading in runs."""
 
 import functools
 import hashlib
@@ -29,12 +29,12 @@ def files_of(
     Parameters
     ----------
     name
-        What DGL calls the dataset. DGL keeps its files in a folder named after it and the archive's address:
+        DGL's name of the dataset. DGL keeps its files in a folder named after it and the archive's address:
         ``RAW_DIR/<name>_<hash of the address>``.
     entry
         Its address and the names of its files.
     raw_dir
-        What DGL calls ``raw_dir``.
+        The folder that DGL calls ``raw_dir``.
     progress
         Passed to `grpe_dgl.io.download.fetch`.
     """
@@ -89,7 +89,7 @@ def read_graphs(file: Path, first: int, last: int, node_data: Sequence[str], edg
         graphs, labels = dgl.load_graphs(str(file), list(range(first, last)))
     except dgl.DGLError as error:
         raise InputError(f"{file} is corrupt: DGL cannot read it ({str(error).strip().splitlines()[-1]})") from None
-    for graph in graphs:  # leave out what is not asked for, which need not agree between graphs
+    for graph in graphs:  # other data is removed: it may differ between graphs
         for data, wanted in ((graph.ndata, node_data), (graph.edata, edge_data)):
             for key in set(data) - set(wanted):
                 del data[key]

@@ -1,4 +1,4 @@
-"""Read the integers of CSV text without making a Python object of each."""
+"""Parse the integers of CSV text without creating a Python object for each."""
 
 import gzip
 import zlib
@@ -14,7 +14,7 @@ _BLOCK = 1 << 20
 
 
 class LineReader:
-    """Hands out the lines of a gzipped file in pieces, reading no further ahead than a block."""
+    """Reads a gzipped file a number of lines at a time, and no further ahead than one block."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -88,7 +88,7 @@ def parse_integers(text: bytes, columns: int, file: Path) -> npt.NDArray[np.int6
 
 @compiled()
 def _parse(text, numbers):  # type: ignore[no-untyped-def]
-    """Fill `numbers`; return how many there were, in how many lines, and where text is that is no number (or -1)."""
+    """Fill `numbers`; return their count, the number of lines, and where text is not a number (or -1)."""
     count, rows, value = 0, 0, 0
     in_number, in_line = False, False
     for position in range(len(text)):

@@ -24,7 +24,7 @@ RUN = 2000  # graphs read at a time
 
 
 def make(request: Request) -> Source:
-    """Return the source that a request asks for."""
+    """Return the source of a request."""
     return ogb(request.name, request.raw_dir, progress=request.progress)
 
 
@@ -36,9 +36,9 @@ def ogb(name: str, raw_dir: Path, *, progress: Callable[[int, int | None], objec
     name
         ``molhiv`` or ``ogbg-molhiv``, and so on.
     raw_dir
-        The folder that holds OGB's folder, such as ``ogbg_molhiv``; it is downloaded to there if it is not there.
+        The folder that holds OGB's folder, such as ``ogbg_molhiv``; it is downloaded there if it is missing.
     progress
-        Handed to `grpe_dgl.io.download.fetch`.
+        Passed to `grpe_dgl.io.download.fetch`.
     """
     name = full_name(name)
     entry = entry_of(name)
@@ -50,7 +50,7 @@ def ogb(name: str, raw_dir: Path, *, progress: Callable[[int, int | None], objec
     num_nodes = _column(folder / "raw" / "num-node-list.csv.gz")
     num_edges = _column(folder / "raw" / "num-edge-list.csv.gz")
     if len(num_nodes) != len(num_edges):
-        raise InputError(f"{folder}/raw counts the nodes of {len(num_nodes)} graphs and the edges of {len(num_edges)}")
+        raise InputError(f"{folder}/raw has node counts of {len(num_nodes)} graphs and edge counts of {len(num_edges)}")
     rule = entry["split"]
     index = {split: _column(folder / "split" / rule / f"{split}.csv.gz") for split in NAMES}
     targets = _target_names(folder, int(entry["num tasks"]))
@@ -68,7 +68,7 @@ def ogb(name: str, raw_dir: Path, *, progress: Callable[[int, int | None], objec
 def _jobs(
     raw: Path, num_nodes: npt.NDArray[np.int64], num_edges: npt.NDArray[np.int64], targets: int, inverse: bool
 ) -> Iterator[Job]:
-    """Yield a job per run with the text of its graphs: unzipping is quick and in order, reading numbers is neither."""
+    """Yield a job per run with the text of its graphs: only decompression, which is fast, must be done in order."""
     files = {name: LineReader(raw / f"{name}.csv.gz") for name in ("node-feat", "edge", "edge-feat", "graph-label")}
     for first in range(0, len(num_nodes), RUN):
         nodes, edges = num_nodes[first : first + RUN], num_edges[first : first + RUN]
@@ -128,7 +128,7 @@ def _column(file: Path) -> npt.NDArray[np.int64]:
 
 
 def _target_names(folder: Path, count: int) -> tuple[str, ...]:
-    """Return what OGB's table of molecules calls the targets; numbers where it does not."""
+    """Return the names of the targets in OGB's file of molecules; numbers if it has none."""
     try:
         with gzip.open(folder / "mapping" / "mol.csv.gz", "rt", encoding="utf-8", newline="") as file:
             header = next(csv.reader(file), [])

@@ -1,4 +1,4 @@
-"""What OGB's own table, which comes with the package ogb, holds of its molecule datasets; loads nothing heavy."""
+"""The facts of OGB's molecule datasets, from the table in the package ogb, read without importing it."""
 
 import csv
 import importlib.util

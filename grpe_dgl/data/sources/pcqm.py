@@ -25,7 +25,7 @@ RUN = 2000  # molecules converted at a time
 
 
 def make(request: Request) -> Source:
-    """Return the source that a request asks for."""
+    """Return the source of a request."""
     return pcqm(request.name, request.raw_dir, progress=request.progress)
 
 
@@ -37,10 +37,10 @@ def pcqm(name: str, raw_dir: Path, *, progress: Callable[[int, int | None], obje
     name
         Which of the two.
     raw_dir
-        The folder that holds OGB-LSC's folder, ``pcqm4m_kddcup2021`` or ``pcqm4m-v2``; it is downloaded to there if it
-        is not there.
+        The folder that holds OGB-LSC's folder, ``pcqm4m_kddcup2021`` or ``pcqm4m-v2``; it is downloaded there if it
+        is missing.
     progress
-        Handed to `grpe_dgl.io.download.fetch`.
+        Passed to `grpe_dgl.io.download.fetch`.
     """
     entry = CATALOGUE[name]
     assert entry.schema is not None
@@ -71,7 +71,7 @@ def _jobs(file: Path) -> Iterator[Job]:
             first = 0
             while chunk := list(itertools.islice(reader, RUN)):
                 label = np.array([[_number(row[gap], file, first + i)] for i, row in enumerate(chunk)], np.float32)
-                # No limit on atoms: a dataset with its own splits is made whole, or those splits are not its own.
+                # No limit on atoms: leaving out a molecule would change the published splits.
                 yield functools.partial(
                     graphs_of_smiles, [row[smiles] for row in chunk], label, first_row=first, max_nodes=1 << 16
                 )
@@ -93,7 +93,7 @@ def _splits(file: Path, names: tuple[str, ...]) -> dict[str, npt.NDArray[np.int6
     It holds numpy arrays, which `torch.load` refuses by default. The few types they are made of are allowed, under the
     names that old and new numpy give them; anything else in the file is still refused.
     """
-    import torch
+    import torch  # here for start-up time: workers that read SMILES do not need it
 
     reconstruct = np.zeros(0).__reduce__()[0]
     allowed: list[object] = [np.ndarray, np.dtype, type(np.dtype(np.int64)), type(np.dtype(np.int32))]

@@ -1,4 +1,4 @@
-"""Many graphs as flat arrays: what sources make and the store keeps."""
+"""Many graphs as flat arrays: the output of sources and the input of the store."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -44,4 +44,4 @@ class Graphs:
     """(G,): the row of the source that each graph came from, counted from 0 over the whole source. None: the run read
     consecutive rows, beginning where the run before it ended, and made a graph of every one that is not skipped."""
     key: npt.NDArray[np.uint64] | None = None
-    """(G, K): numbers that tell which graphs belong together in the source's splits; None where none are needed."""
+    """(G, K): numbers by which the source's splits group the graphs; None where none are needed."""

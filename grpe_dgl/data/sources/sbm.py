@@ -18,14 +18,14 @@ _RUN = 100  # graphs generated at a time
 
 
 def make(request: Request) -> Source:
-    """Return the source that a request asks for."""
+    """Return the source of a request."""
     if request.generate:
         return generated(request.name, graphs=request.graphs, seed=request.seed)
     return published(request.name, request.raw_dir, progress=request.progress)
 
 
 def settings(request: Request) -> dict[str, Any]:
-    """Return what the source of a request has in its manifest as settings."""
+    """Return the settings of the source of a request, as its manifest has them."""
     return settings_of(request.name, generate=request.generate, graphs=request.graphs, seed=request.seed)
 
 
@@ -46,7 +46,7 @@ def generated(name: str, *, graphs: tuple[int, int, int] | None = None, seed: in
     graphs
         How many for train, valid and test; as many as were published if None.
     seed
-        Every graph follows from the seed, its split and its number in it alone.
+        Every graph depends only on the seed, its split and its number in the split.
     """
     splits = CATALOGUE[name].splits
     numbers = _published_counts(name) if graphs is None else tuple(graphs)
@@ -68,7 +68,7 @@ def generated(name: str, *, graphs: tuple[int, int, int] | None = None, seed: in
 def settings_of(
     name: str, *, generate: bool, graphs: tuple[int, int, int] | None = None, seed: int = 0
 ) -> dict[str, Any]:
-    """Return what `published` and `generated` put into the manifest as settings."""
+    """Return the settings that `published` and `generated` put into the manifest."""
     if not generate:
         return {"dataset": name, "generate": False}
     return {"dataset": name, "generate": True, "graphs": list(graphs or _published_counts(name)), "seed": seed}

@@ -11,7 +11,7 @@ from grpe_dgl.data.sources.raw_graphs import Graphs
 from grpe_dgl.schema import Schema
 
 Job = Callable[[], Graphs]
-"""Makes one run of graphs. Jobs are sent to worker processes, so they pickle: a `functools.partial` of a function."""
+"""Returns one run of graphs. Jobs are sent to worker processes, so they must pickle, as `functools.partial` does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class Source:
     splits: Callable[[npt.NDArray[np.int64]], Mapping[str, npt.NDArray[np.int64]]]
     """Called when all jobs are done with the row that each graph came from, (G,); returns graph numbers per split."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """What was asked for and changes the data (a seed, a split rule, ...), as plain JSON values; kept in the manifest,
-    so that asking again for something else under the same name is noticed."""
+    """The options that change the data (a seed, a split rule, ...), as plain JSON values; kept in the manifest,
+    so that a request for the same dataset with other options is refused."""
     observe: Callable[[Graphs], None] | None = None
-    """Called with every run, in order, where the dataset is written: what `splits` needs of the graphs is kept here."""
+    """Called with every run, in order, in the process that writes the dataset, to collect what `splits` needs."""

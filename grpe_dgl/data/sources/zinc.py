@@ -12,7 +12,7 @@ from grpe_dgl.data.sources.source import Source
 
 
 def make(request: Request) -> Source:
-    """Return the source that a request asks for."""
+    """Return the source of a request."""
     return zinc(request.raw_dir, progress=request.progress)
 
 

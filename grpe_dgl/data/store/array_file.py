@@ -19,9 +19,9 @@ class ArrayFile:
     Parameters
     ----------
     path
-        The file, made anew.
+        The file; an existing one is overwritten.
     dtype
-        Its type to begin with.
+        Its first type.
     columns
         The length of the second axis; None for an array of one axis.
     """
@@ -34,7 +34,7 @@ class ArrayFile:
         self._begin()
 
     def append(self, array: npt.NDArray[Any]) -> None:
-        """Write the rows of `array` after those there are."""
+        """Append the rows of `array`."""
         if (
             self._dtype.kind in "iu"
             and array.dtype.kind == self._dtype.kind
@@ -45,7 +45,7 @@ class ArrayFile:
         self._rows += len(array)
 
     def finish(self) -> ArrayEntry:
-        """Close the file, on disk for good, and return its entry in the manifest."""
+        """Flush the file to disk, close it and return its entry in the manifest."""
         self._stream.flush()
         os.fsync(self._stream.fileno())
         self._stream.close()
@@ -67,7 +67,7 @@ class ArrayFile:
         self._stream.write(content)
 
     def _widen(self, dtype: np.dtype[Any]) -> None:
-        """Write the file again in a wider type; happens at most a few times in a dataset's making."""
+        """Rewrite the file in a wider type; this happens at most a few times per dataset."""
         self._stream.close()
         narrow, old_dtype = self._path.with_suffix(".narrow"), self._dtype.newbyteorder("<")
         self._path.rename(narrow)

@@ -1,4 +1,4 @@
-"""Graphs that were just made, in the arrays a processed dataset has on disk: batches come from either."""
+"""New graphs in memory, in the arrays of a processed dataset on disk, so that batches are made alike of both."""
 
 from pathlib import Path
 from typing import Any, Protocol
@@ -39,7 +39,7 @@ class ArraysInMemory:
     Parameters
     ----------
     run
-        What `grpe_dgl.data.store.validation.pack` made.
+        The result of `grpe_dgl.data.store.validation.pack`.
     schema
         The schema it was packed with.
     """
@@ -64,7 +64,7 @@ class ArraysInMemory:
 
 
 def _locked(array: npt.NDArray[Any]) -> Array:
-    """Return the array read-only, as those of a store are: numba compiles its kernels for one kind, not for two."""
+    """Return the array read-only, as those of a store are, so that numba compiles its kernels for one type only."""
     array = array.view()
     array.setflags(write=False)
     return array

@@ -47,7 +47,7 @@ class ArrayEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """Everything about a dataset but its arrays. In the file, the schema's keys stand beside the others."""
+    """Everything about a dataset but its arrays. In the file, the schema's keys are on the top level."""
 
     schema: Schema
     origin: str
@@ -89,7 +89,7 @@ class Manifest:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Return the manifest of the dataset in `folder`, or raise an InputError that says what is wrong with it."""
+        """Return the manifest of the dataset in `folder`, or raise an InputError that describes the problem."""
         path = folder / FILE
         try:
             content = json.loads(path.read_bytes())

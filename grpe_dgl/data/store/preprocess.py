@@ -1,4 +1,4 @@
-"""Make a processed dataset of a source."""
+"""Make a processed dataset from a source."""
 
 import functools
 import os
@@ -33,7 +33,7 @@ def preprocess(
     Parameters
     ----------
     source
-        What to make.
+        The source.
     path
         The dataset's folder.
     workers
@@ -49,7 +49,7 @@ def preprocess(
     Returns
     -------
     Manifest
-        What the new dataset says of itself.
+        That of the new dataset.
     """
     path = Path(path)
     if workers < 1:
@@ -77,7 +77,7 @@ def preprocess(
                 raise
             raise InputError(f"{path} cannot be written: {error.strerror}") from error
         finally:
-            packed.close()  # ends the workers now, not when an error's traceback is forgotten
+            packed.close()  # ends the workers now, not when the traceback of an error is freed
             writer.close()
         staging.commit()
     return manifest
@@ -86,7 +86,7 @@ def preprocess(
 def existing(path: Path, settings: Mapping[str, Any]) -> Manifest | None:
     """Return the manifest of the dataset at `path` if it was made with `settings`; None if there is nothing at `path`.
 
-    Raises an InputError that says which setting differs if it was made with others.
+    Raises an InputError that names each setting that differs if it was made with others.
     """
     if not os.path.lexists(path):
         return None

@@ -89,7 +89,7 @@ class Store:
         return sum(entry.num_bytes for entry in self.manifest.arrays.values())
 
     def verify(self) -> None:
-        """Read every array and raise an InputError naming those whose contents are not what was written."""
+        """Read every array and raise an InputError that names those whose hash is not the manifest's."""
         try:
             wrong = [name for name, entry in self.manifest.arrays.items() if _sha256(self._file(name)) != entry.sha256]
         except OSError as error:
@@ -173,7 +173,7 @@ def _map(file: Path, entry: ArrayEntry) -> Array:
     dtype = np.dtype(entry.dtype).newbyteorder("<")
     if entry.num_bytes == 0:  # an empty file cannot be mapped
         return np.empty(entry.shape, dtype)
-    # As a plain array: numba and torch know those, and slicing one is cheaper.
+    # As a plain array, which numba and torch accept and which is faster to slice.
     return np.asarray(np.memmap(file, dtype, "r", shape=entry.shape))
 
 

@@ -1,4 +1,4 @@
-"""Validate a run of raw graphs and put it into the types it is stored in, with its distances."""
+"""Validate a run of raw graphs, convert it to the stored types and compute its distances."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -36,7 +36,7 @@ class PackedRun:
 
 
 def pack(run: Graphs, schema: Schema, *, first_graph: int = 0) -> PackedRun:
-    """Check a run, measure its distances and put everything into the smallest types.
+    """Validate a run, compute its distances and convert everything to the smallest types.
 
     Parameters
     ----------

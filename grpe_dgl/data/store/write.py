@@ -1,4 +1,4 @@
-"""A dataset of your own DGLGraphs."""
+"""Write a dataset of DGLGraphs."""
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,17 +41,17 @@ def write(
         The dataset's folder.
     graphs
         Homogeneous graphs with ``ndata["feat"]``, (n,) or (n, F), integer columns or numbers, and optionally
-        ``edata["feat"]``, (edges,) or (edges, 1), an integer type per edge. Anything that indexes and has a length
-        will do, such as one of DGL's datasets' graphs.
+        ``edata["feat"]``, (edges,) or (edges, 1), an integer type per edge. Any object with a length and
+        indexing is accepted, such as the graphs of a DGL dataset.
     labels
         Per graph: (G,) or (G, T) numbers, NaN for missing (-1 for multiclass). None for a task per node: the labels are
         then ``ndata["label"]``, (n,) or (n, T).
     splits
         The graphs of each split, by number: ``{"train": [...], "valid": [...], "test": [...]}``.
     task
-        ``"regression"``, ``"binary"`` or ``"multiclass"``, or a `Task` that says more (names, metric).
+        ``"regression"``, ``"binary"`` or ``"multiclass"``, or a `Task`, which also has names and a metric.
     node_vocabulary, num_edge_types
-        How many values each integer column has and how many edge types there are; found by looking if None.
+        How many values each integer column has and how many edge types there are; taken from the graphs if None.
     undirected
         Whether an edge given in one direction counts in both.
     force

@@ -1,4 +1,4 @@
-"""Write a processed dataset run by run, in memory that does not grow with it but for a few bytes per graph."""
+"""Write a processed dataset run by run; memory grows by only a few bytes per graph."""
 
 import csv
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ _CHUNK = 1 << 16  # graphs whose labels are read at a time
 
 
 class StoreWriter:
-    """Writes a source's runs into a folder that is a dataset after `finish` and rubbish before.
+    """Writes a source's runs into a folder, which is a valid dataset only after `finish`.
 
     Parameters
     ----------
     folder
         An empty folder (see `grpe_dgl.io.atomic_folder`).
     source
-        Whose runs are to come; its jobs are left alone.
+        The source of the runs; its jobs are not run here.
     """
 
     def __init__(self, folder: Path, source: Source) -> None:
@@ -52,7 +52,7 @@ class StoreWriter:
         self.num_graphs = self.num_skipped = self.num_rows = 0
 
     def append(self, run: PackedRun) -> None:
-        """Write a run after those before it."""
+        """Append a run."""
         graphs = run.graphs
         for name in ("node_feat", "src", "dst", "edge_type", "label"):
             self._files[name].append(getattr(graphs, name))
@@ -65,7 +65,7 @@ class StoreWriter:
         self.num_skipped += len(graphs.skipped)
 
     def finish(self) -> Manifest:
-        """Write the offsets, the splits and the manifest, and return the last."""
+        """Write the offsets, the splits and the manifest; return the manifest."""
         source = self._source
         if self.num_graphs == 0:
             raise InputError(f"{source.schema.name}: no graph could be made; {self.num_skipped} rows were skipped")

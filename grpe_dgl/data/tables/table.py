@@ -1,4 +1,4 @@
-"""A table of molecules on disk: CSV, gzipped CSV, or a .smi file; read row by row and never held whole."""
+"""A table of molecules on disk: CSV, gzipped CSV, or a .smi file; read row by row and never loaded whole."""
 
 import csv
 import difflib
@@ -43,7 +43,7 @@ class Table:
         with self._open() as stream:
             if self._plain:
                 width = len(next((line for line in stream if line.strip()), "").split())
-                # A first line without a name tells nothing of the others: one more column, for what they have.
+                # The first line may lack a name that others have, so there are at least two columns.
                 self.columns = ["smiles", *(str(i + 1) for i in range(1, max(width, 2)))] if width else []
             else:
                 self.columns = [name.strip() for name in next(csv.reader(stream), [])]
@@ -52,7 +52,7 @@ class Table:
             raise InputError(f"{file} is empty; accepted: {wanted}")
 
     def place(self, column: str) -> int:
-        """Return which column is called `column`; raises an error that names those there are."""
+        """Return the position of the column `column`; raises an InputError that lists the columns."""
         if self.columns.count(column) == 1:
             return self.columns.index(column)
         if column in self.columns:
@@ -88,7 +88,7 @@ class Table:
         return f"{self.file}, row {row} (line {line})"
 
     def checksum(self) -> int:
-        """Return a number that changes when the file does."""
+        """Return the CRC-32 of the file."""
         value = 0
         try:
             with self.file.open("rb") as stream:
@@ -124,7 +124,7 @@ class Table:
     @contextmanager
     def _open(self) -> Iterator[TextIO]:
         try:
-            # utf-8-sig: spreadsheets put a mark before the first column's name that must not become part of it
+            # utf-8-sig: skips the byte order mark that spreadsheets write before the first column's name
             with (gzip.open if self.file.suffix.lower() == ".gz" else open)(
                 self.file, "rt", encoding="utf-8-sig", newline=""
             ) as stream:

@@ -1,4 +1,4 @@
-"""The target columns of a table: which task they make, and the label of every row."""
+"""The target columns of a table: the task they define, and the label of every row."""
 
 import math
 from collections.abc import Sequence
@@ -20,22 +20,22 @@ _NO_VALUE = ("na", "n/a", "null", "none")  # as spreadsheets, R, databases and P
 
 
 def is_blank(cell: str) -> bool:
-    """Return whether a cell says that there is no label, whatever the task: blank, or nan as programs write it."""
+    """Return whether a cell means a missing label in every task: it is blank or nan."""
     return not cell or cell.isspace() or cell.strip().lower() == "nan"
 
 
 def is_missing(cell: str) -> bool:
-    """Return whether a cell where a number belongs says that there is none; of named classes, None may be one."""
+    """Return whether a cell of a numeric column means a missing label; among named classes, None may be a class."""
     return is_blank(cell) or cell.strip().lower() in _NO_VALUE
 
 
 class TargetScan:
-    """What the cells of the target columns look like; fed with all rows, it knows the task.
+    """Scans the cells of the target columns and determines the task once all rows were added.
 
     Parameters
     ----------
     table
-        Where the rows are from.
+        The table of the rows.
     targets
         The names of the target columns.
     task
@@ -60,7 +60,7 @@ class TargetScan:
         self._class_cells = 0
 
     def add(self, row: int, line: int, cells: Sequence[str]) -> None:
-        """Look at one row."""
+        """Add one row."""
         for i, place in enumerate(self._places):
             cell = cells[place]
             if cell in ("0", "1"):
@@ -90,7 +90,7 @@ class TargetScan:
             return self._multiclass()
         for target, wrong in zip(self.targets, self._not_number, strict=True):
             if wrong is not None:
-                hint = "" if self._asked or len(self.targets) > 1 else " (or ask for the task classification)"
+                hint = "" if self._asked or len(self.targets) > 1 else " (or choose the task classification)"
                 self._refuse(target, wrong, f"a number, or blank for a missing label{hint}")
         return Task(level="graph", kind="regression", targets=self.targets, metric="rmse", standardise=True)
 
@@ -112,7 +112,7 @@ class TargetScan:
         return Task(level="graph", kind="multiclass", targets=self.targets, classes=tuple(classes), metric=metric)
 
     def notes(self, task: Task) -> list[str]:
-        """Return what a user should be told of the task that `task` returned."""
+        """Return notes for the user about the task that `task` returned."""
         if self._asked is None:
             binary = "classification (every label is 0 or 1)"
             return [f"task inferred from the targets: {binary if task.kind == 'binary' else task.kind}"]
@@ -142,7 +142,7 @@ def read_labels(rows: Sequence[Row], places: Sequence[int], task: Task) -> npt.N
 
 
 def _number(cell: str) -> float | None:
-    """Return the number in a cell; None if it is none, or not finite (in float32, which labels are kept in)."""
+    """Return the number in a cell; None if it is not a number, or not finite in float32, the type of labels."""
     try:
         number = float(cell)
     except ValueError:

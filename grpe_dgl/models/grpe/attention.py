@@ -1,4 +1,4 @@
-"""Multi-head attention that knows how nodes are related."""
+"""Multi-head attention with terms for the relations between nodes."""
 
 import dgl
 from torch import Tensor, nn

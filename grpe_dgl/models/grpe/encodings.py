@@ -32,9 +32,9 @@ class RelationEncodings(nn.Module):
     num_heads
         H.
     topology_attention, edge_attention
-        Whether the attention map knows distances (P for query and key) and edges (E for query and key).
+        Whether attention scores use distances (P for query and key) and edges (E for query and key).
     graph_value
-        Whether values know both (P and E for value).
+        Whether values use both (P and E for value).
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class RelationEncodings(nn.Module):
         self.value_edge = table(relations.num_edge, graph_value)
 
     def forward(self) -> Tables:
-        """Return the tables of this moment's weights, (R, H, D) each."""
+        """Return the tables for the current weights, (R, H, D) each."""
         return Tables(
             query=self._join(self.query_spd, self.query_edge),
             key=self._join(self.key_spd, self.key_edge),

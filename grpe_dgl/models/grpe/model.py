@@ -133,7 +133,7 @@ class GRPE(GraphModel):
         Parameters
         ----------
         preset
-            A name of `PRESETS`, which says what layers, hidden_size, ffn_size and num_heads it stands for.
+            A name of `PRESETS`, which lists the layers, hidden_size, ffn_size and num_heads of each.
         **arguments
             The other arguments of `GRPE`; one of the four sizes given here overrides the preset's.
         """
@@ -222,8 +222,8 @@ class GRPE(GraphModel):
         return hidden
 
     def _require_same_codes(self, pairs: dgl.DGLGraph) -> None:
-        """Raise if the pair graph says that its codes mean something else than this model's."""
-        theirs = getattr(pairs, "relations", self.relations)  # a graph that was put together by hand says nothing
+        """Raise if the pair graph was made with other codes than the model's."""
+        theirs = getattr(pairs, "relations", self.relations)  # a graph that was built by hand has none
         if theirs != self.relations:
             raise InputError(
                 f"the pair graph was made with max_distance {theirs.max_distance} and num_edge_types "

@@ -1,4 +1,4 @@
-"""Which rows of GRPE's tables mean the same in two models."""
+"""The rows of GRPE's tables that have the same meaning in two models."""
 
 import re
 
@@ -16,7 +16,7 @@ def weight_source(name: str, old: GRPESettings, new: GRPESettings) -> WeightSour
     """Return where the tensor `name` of a model with the settings `new` comes from in one with the settings `old`.
 
     Rows of the distance tables are matched by distance: with another max_distance the common ones, and those for far,
-    unreachable and virtual, are taken; others keep what a new model has. Tables that were shared by all layers become
+    unreachable and virtual, are taken; others keep their initial values. Tables that were shared by all layers become
     every layer's own where the new model does not share them.
     """
     table = _TABLE.fullmatch(name)

@@ -65,7 +65,7 @@ def test_outputs_of_another_dataset(tmp_path):
     file, out = tmp_path / "x.pt", tmp_path / "x.ckpt"
     torch.save(random_state(node_rows=4609, codes=30, outputs=2), file)
     result = grpe_import(file, "--heads", 3, "--dataset", "molhiv", "--out", out)
-    assert result.exit_code == 1 and "has 2 outputs, but ogbg-molhiv asks for 1" in result.output
+    assert result.exit_code == 1 and "has 2 outputs, but ogbg-molhiv needs 1" in result.output
     assert not out.exists()
 
 

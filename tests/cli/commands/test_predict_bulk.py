@@ -48,7 +48,7 @@ main({words!r})
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
-    assert f"{name} could not be written: File too large; nothing is there" in done.stderr
+    assert f"{name} could not be written: File too large; no file was written" in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.ckpt", "t.csv"]
 
 

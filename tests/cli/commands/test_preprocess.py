@@ -107,7 +107,7 @@ def test_no_network(run, monkeypatch):
     result = run("preprocess", "zinc", "--raw-dir", "raw")
     assert result.exit_code == 1
     assert result.stderr == (
-        "Error: raw/zinc.zip is not there, and downloading it failed (no network). It comes from "
+        "Error: raw/zinc.zip was not found, and downloading it failed (no network). Its address is "
         "https://data.dgl.ai/dataset/ZINC12k.zip: get it where there is a network and put it at raw/zinc.zip\n"
     )
     assert not Path("data").exists()
