@@ -10,6 +10,7 @@ from ..support.device import choose_device
 from ..support.options import InputFile, data_option, device_option, raw_dir_option
 from ..support.progress import progress_so_far
 from ..support.resolve_dataset import resolve_dataset
+from ..support.terminal import echo
 
 if TYPE_CHECKING:
     from grpe_dgl.objectives import Metric
@@ -69,7 +70,7 @@ def evaluate_command(
     _warn_of_other_names(task, evaluation.task, folder)
     if submission is not None:
         path = write_submission(evaluation.predictions, evaluation.dataset, split, submission)
-        click.echo(f"written: {path}")
+        echo(f"written: {path}")
     if evaluation.metrics:
         _print(evaluation, as_json=as_json)
 
@@ -80,14 +81,14 @@ def _print(evaluation: "Evaluation", *, as_json: bool) -> None:
     if as_json:
         content = {"dataset": evaluation.dataset, "split": evaluation.split, "graphs": evaluation.graphs}
         parts = {"per_target": evaluation.per_target} if evaluation.per_target else {}
-        click.echo(json.dumps({**content, **evaluation.metrics, **parts}))
+        echo(json.dumps({**content, **evaluation.metrics, **parts}))
         return
     title = f"{evaluation.dataset} {evaluation.split} ({evaluation.graphs:,} graphs)"
     for name, value in evaluation.metrics.items():
-        click.echo(f"{title}: {name} {METRICS[name].text(value)}")
+        echo(f"{title}: {name} {METRICS[name].text(value)}")
     for target, values in evaluation.per_target.items():
         texts = [f"{name} {_text(METRICS[name], value)}" for name, value in values.items()]
-        click.echo(f"  {target}: {', '.join(texts)}")
+        echo(f"  {target}: {', '.join(texts)}")
 
 
 def _text(metric: "Metric", value: float | None) -> str:
@@ -99,7 +100,7 @@ def _warn_of_other_names(model: "Task", data: "Task", folder: Path) -> None:
     for what in ("targets", "classes"):
         known, found = getattr(model, what), getattr(data, what)
         if known != found:
-            click.echo(
+            echo(
                 f"warning: the model predicts the {what} {_some(known)}; {folder} has {_some(found)}: "
                 "they are compared in this order",
                 err=True,

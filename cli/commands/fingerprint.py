@@ -10,6 +10,7 @@ from ..support.bulk_progress import follow
 from ..support.device import choose_device
 from ..support.output_file import OUTPUTS, check_output
 from ..support.predict_inputs import InputOptions, checkpoints_and_inputs, input_options, open_rows
+from ..support.terminal import echo
 
 
 @click.command("fingerprint")
@@ -41,8 +42,8 @@ def fingerprint_command(arguments: tuple[str, ...], out: Path, layers: int, opti
     with open_table(out, rows.columns, numbers, error_column, replace=options.force) as writer:
         outcome = follow(write_fingerprints(rows, fingerprint, writer, workers=workers), rows, "fingerprint")
     failed = f", {outcome.failed:,} without a fingerprint" if outcome.failed else ""
-    click.echo(f"{counted(outcome.done, rows.noun)}{failed}, {fingerprint.width} numbers each: {out}")
+    echo(f"{counted(outcome.done, rows.noun)}{failed}, {fingerprint.width} numbers each: {out}")
     for reason in outcome.reasons:  # a .npy file has no column for them
-        click.echo(f"  {reason}")
+        echo(f"  {reason}")
     if outcome.failed > len(outcome.reasons):
-        click.echo(f"  and {outcome.failed - len(outcome.reasons):,} more")
+        echo(f"  and {outcome.failed - len(outcome.reasons):,} more")

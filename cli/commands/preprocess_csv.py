@@ -7,6 +7,7 @@ import click
 
 from ..support.make_dataset import make_dataset
 from ..support.options import InputFile
+from ..support.terminal import echo
 from .preprocess import dataset_options
 
 
@@ -116,7 +117,7 @@ def csv_command(
     if manifest is None:
         return
     for note in (*notes, *split_warnings(Store(folder))):
-        click.echo(note)
+        echo(note)
     if manifest.schema.target_scale is not None:
         for target, mean, deviation in zip(manifest.schema.task.targets, *manifest.schema.target_scale, strict=True):
-            click.echo(f"{target}: standardised for training, mean {mean:.4g}, deviation {deviation:.4g} (train)")
+            echo(f"{target}: standardised for training, mean {mean:.4g}, deviation {deviation:.4g} (train)")

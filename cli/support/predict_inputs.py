@@ -11,6 +11,7 @@ from grpe_dgl.data.tables.table import SUFFIXES, is_table
 from grpe_dgl.messages import counted
 
 from .options import device_option, options_as, require_file
+from .terminal import echo
 
 if TYPE_CHECKING:
     from grpe_dgl.inference import Predictor
@@ -114,7 +115,7 @@ def _open_dataset(path: Path, predictor: "Predictor", split: str | None) -> "Row
     predictor.schema.require_same_input(data.schema, what=str(path), model=predictor.source)
     if data.manifest.num_skipped:
         skipped = f"{counted(data.manifest.num_skipped, 'row')} of its source became no graph"
-        click.echo(f"{path}: {skipped}; {path / 'skipped.csv'} lists the reasons", err=True)
+        echo(f"{path}: {skipped}; {path / 'skipped.csv'} lists the reasons", err=True)
     return dataset_rows(data, split)
 
 

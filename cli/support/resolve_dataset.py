@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-import click
-
 from grpe_dgl.data.tables.table import is_table
 
 from .make_dataset import csv_command_for, make_dataset
+from .terminal import echo
 
 
 def resolve_dataset(name: str, data: Path, raw_dir: Path | None) -> Path:
@@ -57,7 +56,7 @@ def find_dataset(name: str, data: Path, raw_dir: Path | None) -> Path:
             f"{folder} does not exist, and neither do its raw files in {request.raw_dir} ({error}).\n"
             f"`grpe preprocess {name} --data {data}` downloads and makes it{generate if entry.can_generate else ''}"
         ) from None
-    click.echo(f"{folder} does not exist, but its raw files are in {request.raw_dir}: preprocessing them first")
+    echo(f"{folder} does not exist, but its raw files are in {request.raw_dir}: preprocessing them first")
     with no_downloads():
         make_dataset(folder, entry.settings(request), lambda: source, workers=1, strict=False, force=False)
     return folder

@@ -1,6 +1,9 @@
 """Print messages: the one place where text goes to the terminal, so that none from a file can control it."""
 
-from typing import Any
+import io
+import sys
+import unicodedata
+from typing import Any, TextIO, cast
 
 import click
 
@@ -12,10 +15,7 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        character
-        if character.isprintable() or character in KEPT or character == "\N{ZERO WIDTH JOINER}"
-        else _escape(character)
-        for character in text
+        character if character.isprintable() or character in KEPT else _escape(character) for character in text
     )
 
 
@@ -24,7 +24,20 @@ def echo(message: Any = "", *, err: bool = False, nl: bool = True) -> None:
     click.echo(printable(str(message)), err=err, nl=nl)
 
 
+class _Escaping(io.TextIOBase):
+    """Standard output with control characters as escapes."""
+
+    def write(self, text: str) -> int:
+        sys.stdout.write(printable(text))
+        return len(text)
+
+
+def table_stream() -> TextIO:
+    """Return standard output, for a table: as it is for a file or a pipe, made `printable` on a terminal."""
+    return cast(TextIO, _Escaping()) if sys.stdout.isatty() else sys.stdout
+
+
 def _escape(character: str) -> str:
     if character == "\r":
-        return ""  # of a file with Windows' line ends
-    return character.encode("unicode_escape").decode() if character.strip() or ord(character) < 32 else " "
+        return ""  # the end of a line in a file from Windows
+    return " " if unicodedata.category(character) == "Zs" else character.encode("unicode_escape").decode()

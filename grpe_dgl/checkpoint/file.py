@@ -18,6 +18,7 @@ from grpe_dgl.version import __version__
 
 FORMAT = "grpe-dgl checkpoint"
 FORMAT_VERSION = 2  # version 1 (grpe-dgl 0.1) calls the schema "description"
+_WITHOUT_TENSORS = ("format_version", "library_version", "checksum", "recipe", "schema", "metrics", "provenance")
 _PARTS = ("recipe", "schema", "weights", "metrics", "provenance", "training")
 
 
@@ -109,6 +110,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         content["schema"] = content.pop("description")
     try:
         check_plain(content)
+        check_plain([content.get(key) for key in _WITHOUT_TENSORS], tensors=False)
     except InputError as error:
         raise InputError(f"{path} is damaged: {error}; {accepted}") from None
     missing = [key for key in _PARTS if key not in content]

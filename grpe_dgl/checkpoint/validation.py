@@ -16,7 +16,7 @@ from grpe_dgl.recipe import Recipe
 from grpe_dgl.schema import Schema
 
 MOST_VALUES, MOST_LEVELS = 2_000_000, 50  # of a whole checkpoint; an epoch of its history takes about fifteen values
-_PLAIN = (str, int, float, bool, type(None), Tensor)
+_PLAIN = (str, int, float, bool, type(None))
 
 
 def content_checksum(recipe: Mapping[str, Any], schema: Mapping[str, Any], weights: Mapping[str, Tensor]) -> str:
@@ -28,8 +28,8 @@ def content_checksum(recipe: Mapping[str, Any], schema: Mapping[str, Any], weigh
     return digest.hexdigest()
 
 
-def check_plain(content: object) -> None:
-    """Raise unless everything is tensors and plain values in lists, tuples and dicts, of a size that can be walked."""
+def check_plain(content: object, *, tensors: bool = True) -> None:
+    """Raise unless everything is plain values, and tensors if `tensors`, in lists, tuples and dicts of a bounded size."""
     values, level = [content], 0
     count = 0
     while values:
@@ -41,7 +41,10 @@ def check_plain(content: object) -> None:
                     raise InputError("it has a key that is neither a text nor a number")
             elif isinstance(value, (list, tuple)):
                 inside += value
-            elif type(value) not in _PLAIN or (isinstance(value, Tensor) and value.layout != torch.strided):
+            elif isinstance(value, Tensor):
+                if not tensors or value.layout != torch.strided:
+                    raise InputError("it has a tensor where none belongs")
+            elif type(value) not in _PLAIN:
                 raise InputError(f"it has a value of type {type(value).__name__}")
             if count + len(inside) > MOST_VALUES:
                 raise InputError(f"it has more than {MOST_VALUES:,} values")
@@ -107,7 +110,8 @@ def _check_optimizer(state: object, shapes: list[tuple[int, ...]]) -> None:
     groups = state.get("param_groups")
     if not isinstance(groups, list) or len(groups) != 1 or not isinstance(groups[0], dict):
         raise InputError("optimizer has no param_groups")
-    if groups[0].get("params") != list(range(len(shapes))):
+    params = groups[0].get("params")
+    if not isinstance(params, list) or not _are_plain(params) or params != list(range(len(shapes))):
         raise InputError(f"optimizer has other parameters than the {len(shapes)} that are trained")
     usual = torch.optim.AdamW([torch.zeros(1)]).param_groups[0]
     for key, value in groups[0].items():
@@ -143,7 +147,7 @@ def check_notes(metrics: object, provenance: object) -> None:
     if not isinstance(metrics, dict) or not all(isinstance(key, str) for key in metrics):
         raise InputError(f"its metrics are {short(metrics)}; expected numbers by name")
     inner = provenance
-    while inner != {}:
+    while True:
         if not isinstance(inner, dict) or not all(isinstance(key, str) for key in inner):
             raise InputError(f"its provenance is {short(inner)}; expected values by name")
         lists = [inner.get(key, []) for key in ("zero_started", "fresh", "left")]
@@ -153,7 +157,13 @@ def check_notes(metrics: object, provenance: object) -> None:
         missing = [key for kind, keys in needed.items() if kind in inner for key in keys if key not in inner]
         if missing:
             raise InputError(f"its provenance has no {missing[0]}")
+        if not inner:
+            return
         inner = inner.get("provenance", {})
+
+
+def _are_plain(values: list[Any]) -> bool:
+    return all(type(value) in _PLAIN for value in values)
 
 
 def _is_number(value: object) -> bool:

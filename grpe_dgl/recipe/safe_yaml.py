@@ -21,13 +21,13 @@ class StrictLoader(yaml.SafeLoader):
         """Begin a list or mapping in brackets; PyYAML's own takes time that grows with the square of the depth."""
         if self.flow_level >= MOST_LEVELS:
             raise InputError(f"line {self.line + 1}: it is nested more than {MOST_LEVELS} levels deep")
-        super().fetch_flow_collection_start(TokenClass)  # type: ignore[no-untyped-call]
+        super().fetch_flow_collection_start(TokenClass)
 
     def add_indent(self, column: int) -> bool:
         """Begin a list or mapping in lines of their own."""
         if len(self.indents) >= MOST_LEVELS:
             raise InputError(f"line {self.line + 1}: it is nested more than {MOST_LEVELS} levels deep")
-        return bool(super().add_indent(column))  # type: ignore[no-untyped-call]
+        return bool(super().add_indent(column))
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Return the mapping, or raise an InputError that names the line and the key that cannot be read."""

@@ -32,6 +32,12 @@ def fill_relations(  # type: ignore[no-untyped-def]
     relation
         (size * size,) with size = n + extra: the result.
     """
+    fits = True
+    for e in range(len(src)):  # without branches, so that it costs next to nothing
+        begin, end, code = np.int64(src[e]), np.int64(dst[e]), np.int64(edge_type[e])
+        fits &= (begin >= 0) & (begin < n) & (end >= 0) & (end < n) & (code >= 0) & (code < own)
+    if not fits:
+        return False
     size = n + extra
     if extra:
         relation[:size] = virtual
@@ -44,13 +50,11 @@ def fill_relations(  # type: ignore[no-untyped-def]
     # Backwards, so that of duplicate edges the first is written last, and an edge's own direction after its mirror's.
     for mirrored in range(1 if undirected else 0, -1, -1):
         for e in range(len(src) - 1, -1, -1):
-            query, key, code = np.int64(dst[e]), np.int64(src[e]), np.int64(edge_type[e])
-            if query < 0 or key < 0 or query >= n or key >= n or code < 0 or code >= own:
-                return False
+            query, key = np.int64(dst[e]), np.int64(src[e])
             if mirrored:
                 query, key = key, query
             if query != key:
-                relation[(query + extra) * size + key + extra] = code
+                relation[(query + extra) * size + key + extra] = edge_type[e]
     for i in range(size):
         relation[i * size + i] = own
     return True
