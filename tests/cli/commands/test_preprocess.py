@@ -108,7 +108,8 @@ def test_no_network(run, monkeypatch):
     assert result.exit_code == 1
     assert result.stderr == (
         "Error: raw/zinc.zip was not found, and downloading it failed (no network). Its address is "
-        "https://data.dgl.ai/dataset/ZINC12k.zip: get it where there is a network and put it at raw/zinc.zip\n"
+        "https://data.dgl.ai/dataset/ZINC12k.zip: download it, on another machine if necessary, and put it at "
+        "raw/zinc.zip\n"
     )
     assert not Path("data").exists()
 
