@@ -29,7 +29,7 @@ def content_checksum(recipe: Mapping[str, Any], schema: Mapping[str, Any], weigh
 
 
 def check_plain(content: object, *, tensors: bool = True) -> None:
-    """Raise unless everything is plain values, and tensors if `tensors`, in lists, tuples and dicts of a bounded size."""
+    """Raise unless everything is plain values, and tensors if `tensors`, in lists, tuples and dicts of bounded size."""
     values, level = [content], 0
     count = 0
     while values:

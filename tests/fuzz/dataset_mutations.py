@@ -86,6 +86,14 @@ def manifest_mutations(source, target):
         yield f"manifest without {'.'.join(map(str, path))}"
 
 
+def mixed_mutations(source, target):
+    """Yield every seventeenth of the directed mutations and of those of the manifest: for slow ways of using one."""
+    for mutations in (directed_mutations, manifest_mutations):
+        for number, what in enumerate(mutations(source, target)):
+            if number % 17 == 0:
+                yield what
+
+
 def write_manifest(folder, content):
     """Write a manifest with the checksum of its new content, so that what is behind the checksum is tested too."""
     from grpe_dgl.data.store import manifest as module

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.effort import SEED, effort, report
-from tests.training.tiny import write_dataset
+import grpe_dgl.data
+from grpe_dgl.checkpoint.build import build_model
+from grpe_dgl.checkpoint.file import Checkpoint
+from tests.fuzz.effort import LONG, SEED, effort, report
+from tests.training.tiny import recipe, write_dataset
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,7 +42,7 @@ def check(gave, title):
     return gave
 
 
-@pytest.fixture(scope="module", params=["regression", "multiclass"])
+@pytest.fixture(scope="module", params=["regression", "multiclass"] if LONG else ["regression"])
 def source(request, tmp_path_factory):
     return write_dataset(tmp_path_factory.mktemp("source") / "tiny", request.param)
 
@@ -57,5 +60,15 @@ def test_every_array_damaged_in_every_way(source):
         assert gave[what] == "InputError"
 
 
+@pytest.mark.skipif(not LONG, reason="takes a minute; GRPE_FUZZ=long runs it")
 def test_every_key_of_the_manifest(source):
     check(outcomes(source, "manifest"), f"datasets, manifest, {source.parent.name}")
+
+
+def test_commands(source):
+    """One in seventeen of the mutations of arrays and manifest, with the commands that read a dataset."""
+    data = grpe_dgl.data.load(source)
+    chosen = recipe().fit_to_task(data.task)
+    weights = build_model(chosen.model, data.schema).state_dict()
+    Checkpoint(recipe=chosen, schema=data.schema, weights=weights).save(source.parent / "model.ckpt")
+    check(outcomes(source, "mixed"), f"datasets, commands, {source.parent.name}")

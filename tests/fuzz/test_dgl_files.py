@@ -45,18 +45,29 @@ def test_a_damaged_file_does_not_end_the_process(content, tmp_path):
     file = tmp_path / "damaged.bin"
     file.write_bytes(content)
     assert use(file) == "read"
-    for number in range(effort(8, 150)):
+    for number in range(effort(12, 400)):
         changed = bytearray(content)
         if number % 4 == 0:
             changed = changed[: int(rng.integers(40, len(changed)))]
         else:
-            # Half of them in the headers, where the lengths are.
-            at = int(rng.integers(32, 400 if number % 2 else len(changed)))
+            at = int(rng.integers(4000, len(changed)))  # before that are the positions of graphs, most of them unused
             changed[at] ^= 1 << int(rng.integers(8)) if number % 4 == 1 else 0xFF
         file.write_bytes(changed)
         gave[use(file)] += 1
     report("DGL files, random", gave)
-    assert sum(gave.values()) == effort(8, 150)
-    assert any(what.startswith("InputError, after SIG") for what in gave)  # else this test shows nothing
+    file.write_bytes(content)
+    assert use(file) == "read"
+
+
+def test_a_file_that_ends_the_reader(content, tmp_path):
+    file = tmp_path / "damaged.bin"
+    for at in range(4116, len(content), 41):  # about one in nine ends DGL's process
+        changed = bytearray(content)
+        changed[at] ^= 0xFF
+        file.write_bytes(changed)
+        if use(file).startswith("InputError, after SIG"):
+            break
+    else:
+        pytest.fail("no damage ended the reader: this test shows nothing")
     file.write_bytes(content)
     assert use(file) == "read"  # a new reader took over

@@ -41,6 +41,27 @@ def use(folder, model):
         data.graph(number)
 
 
+def use_commands(folder, model):
+    """Run the commands that read a dataset; a traceback is raised, an error message is an InputError."""
+    from click.testing import CliRunner
+
+    from grpe_dgl_cli.main import main
+
+    refused = False
+    for words in (
+        ["info", folder],
+        ["evaluate", model["checkpoint"], "--dataset", folder],
+        ["predict", model["checkpoint"], folder, "--out", f"{folder}.csv", "--force"],
+    ):
+        result = CliRunner().invoke(main, [str(word) for word in words])
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert "\x1b" not in result.output
+        refused = refused or result.exit_code != 0
+    if refused:
+        raise InputError("a command refused it")
+
+
 def model_for(schema):
     from grpe_dgl.nn import GRPE
 
@@ -65,6 +86,8 @@ def main(source, kind, count, seed, skip):
     model = {"reads": (schema.node_vocabulary, schema.edge_columns), "module": model_for(schema)}
     with tempfile.TemporaryDirectory() as scratch:
         target = Path(scratch) / "dataset"
+        if kind == "mixed":
+            model["checkpoint"] = Path(source).parent / "model.ckpt"
         if kind == "random":
             mutations = dataset_mutations.random_mutations(Path(source), target, count, seed)
         else:
@@ -74,7 +97,7 @@ def main(source, kind, count, seed, skip):
                 continue
             print(json.dumps({"start": what}), flush=True)
             try:
-                use(target, model)
+                (use_commands if kind == "mixed" else use)(target, model)
                 outcome = "read"
             except InputError:
                 outcome = "InputError"
