@@ -45,7 +45,7 @@ def test_a_damaged_file_does_not_end_the_process(content, tmp_path):
     file = tmp_path / "damaged.bin"
     file.write_bytes(content)
     assert use(file) == "read"
-    for number in range(effort(12, 400)):
+    for number in range(effort(12, 100)):
         changed = bytearray(content)
         if number % 4 == 0:
             changed = changed[: int(rng.integers(40, len(changed)))]

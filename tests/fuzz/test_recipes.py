@@ -133,7 +133,7 @@ def test_damaged_recipes(tmp_path):
         "é",
     ]
     gave = collections.Counter()
-    for number in range(effort(150, 5000)):
+    for number in range(effort(150, 2000)):
         text = rng.choice(texts)
         for _ in range(rng.randint(1, 3)):
             at = rng.randrange(len(text))
