@@ -79,6 +79,29 @@ class Family:
 
 FAMILIES: dict[str, Family] = {
     "grpe": Family("grpe_dgl.models.grpe.settings:GRPESettings", "grpe_dgl.models.grpe.model:GRPE"),
+    "gcn": Family("grpe_dgl.models.gcn.settings:GCNSettings", "grpe_dgl.models.gcn.model:GCN"),
+    "gin": Family("grpe_dgl.models.gin.settings:GINSettings", "grpe_dgl.models.gin.model:GIN"),
+    "gat": Family("grpe_dgl.models.gat.settings:GATSettings", "grpe_dgl.models.gat.model:GAT"),
+    "gatedgcn": Family("grpe_dgl.models.gatedgcn.settings:GatedGCNSettings", "grpe_dgl.models.gatedgcn.model:GatedGCN"),
+    "mpnn": Family("grpe_dgl.models.mpnn.settings:MPNNSettings", "grpe_dgl.models.pna.model:PNA"),
+    "pna": Family("grpe_dgl.models.pna.settings:PNASettings", "grpe_dgl.models.pna.model:PNA"),
+    "ogb_gcn": Family("grpe_dgl.models.ogb.settings:OGBGCNSettings", "grpe_dgl.models.ogb.model:OGBModel"),
+    "ogb_gin": Family("grpe_dgl.models.ogb.settings:OGBGINSettings", "grpe_dgl.models.ogb.model:OGBModel"),
+    "gine": Family("grpe_dgl.models.gine.settings:GINESettings", "grpe_dgl.models.gine.model:GINE"),
+    "dgn": Family("grpe_dgl.models.dgn.settings:DGNSettings", "grpe_dgl.models.dgn.model:DGN"),
+    "deepergcn": Family(
+        "grpe_dgl.models.deepergcn.settings:DeeperGCNSettings", "grpe_dgl.models.deepergcn.model:DeeperGCN"
+    ),
+    "phc": Family("grpe_dgl.models.phc.settings:PHCSettings", "grpe_dgl.models.phc.model:PHC"),
+    "graphnorm": Family(
+        "grpe_dgl.models.graphnorm.settings:GraphNormSettings", "grpe_dgl.models.graphnorm.model:GraphNormGCN"
+    ),
+    "gt": Family("grpe_dgl.models.gt.settings:GTSettings", "grpe_dgl.models.gt.model:GT"),
+    "san": Family("grpe_dgl.models.san.settings:SANSettings", "grpe_dgl.models.san.model:SAN"),
+    "egt": Family("grpe_dgl.models.egt.settings:EGTSettings", "grpe_dgl.models.egt.model:EGT"),
+    "graphormer": Family(
+        "grpe_dgl.models.graphormer.settings:GraphormerSettings", "grpe_dgl.models.graphormer.model:Graphormer"
+    ),
 }
 
 

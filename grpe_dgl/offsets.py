@@ -21,3 +21,9 @@ def offsets_of(counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
     offsets = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
     return offsets
+
+
+def lengths_of(offsets: npt.NDArray[np.generic]) -> npt.NDArray[np.int64]:
+    """Return how long each part is: offsets (parts + 1,) that `offsets_of` made, in any integer type, to (parts,)."""
+    wide = offsets.astype(np.int64)
+    return wide[1:] - wide[:-1]

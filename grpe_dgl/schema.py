@@ -29,6 +29,10 @@ class Task:
     """The name of each target."""
     classes: tuple[str, ...] = ()
     """Multiclass: the name of each class, in the order of the labels."""
+    positive: tuple[str, ...] = ()
+    """Binary: the class that 1 stands for, per target; empty where the labels were 0 and 1 already."""
+    negative: tuple[str, ...] = ()
+    """Binary: the class that 0 stands for, per target."""
     metric: str
     """The dataset's own metric, a name of `grpe_dgl.objectives`."""
     standardise: bool = False
@@ -43,8 +47,13 @@ class Task:
         """Return the name of each predicted number in a table: a prediction or a probability."""
         if self.kind == "multiclass":
             return [f"probability_{name}" for name in self.classes]
-        prefix = "probability_" if self.kind == "binary" else "predicted_"
-        return [prefix + name for name in self.targets]
+        if self.kind == "regression":
+            return [f"predicted_{name}" for name in self.targets]
+        positive = self.positive or ("1",) * len(self.targets)
+        return [
+            f"probability_{name}" if named == "1" else f"probability_{name}_{named}"
+            for name, named in zip(self.targets, positive, strict=True)
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +134,9 @@ class Schema:
         fields = dict(plain)
         task = fields["task"]
         _check_types(fields)
-        fields["task"] = Task(**{**task, "targets": tuple(task["targets"]), "classes": tuple(task["classes"])})
+        names = {key: tuple(task[key]) for key in ("targets", "classes")}
+        names |= {key: tuple(task.get(key, ())) for key in ("positive", "negative")}
+        fields["task"] = Task(**{**task, **names})
         num_edge_types = fields.pop("num_edge_types", None)
         if "edge_columns" not in fields:
             fields["edge_columns"] = edge_columns_of(fields["vocabulary"], num_edge_types)
@@ -156,8 +167,8 @@ def _check_types(fields: Mapping[str, Any]) -> None:
     task = fields["task"]
     texts = {"name": fields["name"], "vocabulary": fields["vocabulary"], "task.metric": task["metric"]}
     wrong = [(key, value) for key, value in texts.items() if not isinstance(value, str)]
-    for key in ("targets", "classes"):
-        names = task[key]
+    for key in ("targets", "classes", "positive", "negative"):
+        names = task[key] if key in ("targets", "classes") else task.get(key, ())
         if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
             wrong.append((f"task.{key}", names))
     flags = {"task.standardise": task.get("standardise", False), "undirected": fields.get("undirected", True)}

@@ -1,11 +1,46 @@
 """Which graph a model reads: the complete graph of pairs, or the graph itself."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from grpe_dgl.errors import InputError
 
 CODES = ("relation", "spd", "edge")
+ENCODINGS = ("laplacian", "combinatorial_laplacian", "random_walk", "svd", "spectrum", "svd_self_loops")
+"""The kinds of positional encodings; `grpe_dgl.data.encodings.compute` computes each."""
+
+
+class Encoding(NamedTuple):
+    """A positional encoding of nodes: its kind and how many eigenvectors, steps or singular vectors."""
+
+    kind: str
+    size: int
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.size}"
+
+    @property
+    def columns(self) -> int:
+        """How many numbers a node has: of singular vectors left and right ones."""
+        return 2 * self.size if self.kind.startswith("svd") else self.size
+
+    @classmethod
+    def parse(cls, name: str, *, key: str = "an encoding") -> "Encoding":
+        """Return the encoding called ``laplacian:8``; `key` names it in the error."""
+        kind, _, size = name.partition(":")
+        if kind not in ENCODINGS or not size.isdecimal() or not 1 <= int(size) <= 1000:
+            raise InputError(
+                f"{key} is {name!r}; accepted: KIND:SIZE such as laplacian:8, with a size of 1..1000 and one of the "
+                f"kinds {', '.join(ENCODINGS)}"
+            )
+        return cls(kind, int(size))
+
+
+def check_encodings(encodings: tuple[str, ...]) -> None:
+    """Raise unless every encoding can be read and no kind appears twice, as each has one place in ``ndata``."""
+    kinds = [Encoding.parse(name).kind for name in encodings]
+    if len(set(kinds)) < len(kinds):
+        raise InputError(f"encodings are {', '.join(encodings)}; accepted: one of each kind")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,8 +55,16 @@ class PairView:
     """Whether every graph gets a virtual node, its node 0."""
     codes: tuple[str, ...] = ("relation",)
     """Which of relation, spd and edge are in ``edata``."""
+    encodings: tuple[str, ...] = ()
+    """Positional encodings in ``ndata``, as in `GraphView`."""
+    path_edges: int = 0
+    """How many edges of a shortest path between the two nodes are in ``edata["path"]``, (pairs, path_edges): see
+    `grpe_dgl.transforms.path_edges`. 0 leaves it out."""
 
     def __post_init__(self) -> None:
+        check_encodings(self.encodings)
+        if self.path_edges < 0:
+            raise InputError(f"path_edges is {self.path_edges}; accepted: 0 or more")
         for code in self.codes:
             if code not in CODES:
                 raise InputError(f"codes names {code!r}; accepted: {', '.join(CODES)}")
@@ -38,6 +81,11 @@ class GraphView:
     ``edata["feat"]``, and marked in ``edata["self_loop"]``."""
     virtual_node: bool = False
     """Whether every graph gets a virtual node, its node 0, as `grpe_dgl.transforms.AddVirtualNode` adds it."""
+    encodings: tuple[str, ...] = ()
+    """Positional encodings: ``("laplacian:8",)`` puts 8 eigenvectors into ``ndata["laplacian"]``; see `ENCODINGS`."""
+
+    def __post_init__(self) -> None:
+        check_encodings(self.encodings)
 
 
 View = PairView | GraphView

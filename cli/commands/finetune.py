@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from ..support.first_process import say
-from ..support.options import InputFile
 from ..support.resolve_dataset import resolve_dataset
 from ..support.show_experiment import show_experiment
-from ..support.training_options import TrainingOptions, recipe_overrides, training_options
+from ..support.start_checkpoint import StartCheckpoint
+from ..support.training_options import TrainingOptions, choose_variant, recipe_overrides, training_options
 
 if TYPE_CHECKING:
     from grpe_dgl.checkpoint.transfer import Transferred
@@ -22,12 +22,23 @@ OWN_DATA = "property"  # the recipe for a dataset that has none of its own
 
 @click.command("finetune")
 @click.argument("target", metavar="TARGET")
-@click.option("--from", "checkpoint", required=True, type=InputFile(), help="The checkpoint to start from.")
+@click.option("--from", "checkpoint", required=True, type=StartCheckpoint(), help="The checkpoint to start from.")
 @click.option("--dataset", help="The dataset, for a recipe that fits any: a name inside --data or a folder.")
+@click.option(
+    "--transfer",
+    type=click.Choice(["all", "transformer"]),
+    help="training.transfer: all weights but the head's or, for data of another vocabulary, those of the transformer: "
+    "also without the embeddings of nodes and edges.  [default: all]",
+)
 @click.option("--freeze-encoder", is_flag=True, help="training.freeze_encoder: train only the head.")
 @training_options
 def finetune_command(
-    target: str, checkpoint: Path, dataset: str | None, freeze_encoder: bool, options: TrainingOptions
+    target: str,
+    checkpoint: Path,
+    dataset: str | None,
+    transfer: str | None,
+    freeze_encoder: bool,
+    options: TrainingOptions,
 ) -> None:
     """Train a checkpoint further, with a new head, for TARGET.
 
@@ -37,20 +48,25 @@ def finetune_command(
     from grpe_dgl.workflows.finetune import Pretrained
 
     source = Pretrained.load(checkpoint)
-    name, recipe, wanted = _resolve(target, dataset)
-    frozen = {"training.freeze_encoder": True} if freeze_encoder else {}
+    name, recipe, wanted = _resolve(target, dataset, options.variant)
+    own: dict[str, object] = {"training.freeze_encoder": True} if freeze_encoder else {}
+    own |= {} if transfer is None else {"training.transfer": transfer}
+    written = recipe
     changes = recipe_overrides(options, recipe.to_dict()["training"])
-    recipe = source.adapt(recipe).override({**frozen, **changes}, source=name)
+    recipe = source.adapt(recipe).override({**own, **changes}, source=name)
     folder = resolve_dataset(wanted, options.data, options.raw_dir)
     transferred = source.preview(recipe, folder)
     if not options.resume:
         say(f"recipe {name}, data {folder}")
         _show_transfer(source, recipe, transferred)
-    out = options.out or Path("runs") / f"finetune_{Path(wanted).name}"
-    show_experiment(recipe, folder, out, options, start=source.start(recipe))
+    folder_name = f"finetune_{Path(wanted).name}" + ("" if options.variant is None else f"_{options.variant}")
+    out = options.out or Path("runs") / folder_name
+    show_experiment(
+        recipe, folder, out, options, written=written, start=source.start(recipe), differs=source.differences(written)
+    )
 
 
-def _resolve(target: str, dataset: str | None) -> "tuple[str, Recipe, str]":
+def _resolve(target: str, dataset: str | None, variant: str | None) -> "tuple[str, Recipe, str]":
     """Return the name of the recipe for TARGET, the recipe with its dataset's name, and the dataset to look for."""
     from grpe_dgl.data.catalogue import short_name
     from grpe_dgl.recipe import load_recipe, shipped_recipes
@@ -59,11 +75,10 @@ def _resolve(target: str, dataset: str | None) -> "tuple[str, Recipe, str]":
         target = short_name(target)
     is_recipe = target in shipped_recipes() or Path(target).suffix in (".yaml", ".yml")
     name = target if is_recipe else OWN_DATA
-    recipe = load_recipe(name)
+    recipe = choose_variant(load_recipe(name), variant)
     if recipe.variants:
         raise click.UsageError(
-            f"the recipe {target} has variants; accepted: a recipe without; `grpe recipes copy {target}` makes a copy "
-            "to edit"
+            f"the recipe {target} has variants: choose one with --variant NAME ({', '.join(recipe.variants)})"
         )
     wanted = recipe.dataset or dataset if is_recipe else target
     if wanted is None:

@@ -39,7 +39,7 @@ def fingerprint_command(arguments: tuple[str, ...], out: Path, layers: int, opti
     names = [f"fingerprint_{i}" for i in range(fingerprint.width)]
     *numbers, error_column = unused_names([*names, "error"], rows.columns)
     workers = options.choose_workers(rows, fingerprint.device)
-    with open_table(out, rows.columns, numbers, error_column, replace=options.force) as writer:
+    with open_table(out, rows.columns, numbers, error_column, rows.types, replace=options.force) as writer:
         outcome = follow(write_fingerprints(rows, fingerprint, writer, workers=workers), rows, "fingerprint")
     failed = f", {outcome.failed:,} without a fingerprint" if outcome.failed else ""
     echo(f"{counted(outcome.done, rows.noun)}{failed}, {fingerprint.width} numbers each: {out}")

@@ -1,4 +1,4 @@
-"""``grpe info``: describe a dataset or a checkpoint, and verify a dataset's files."""
+"""``grpe info``: describe a dataset, a checkpoint or this installation, and verify a dataset's files."""
 
 import json
 from pathlib import Path
@@ -10,6 +10,7 @@ from grpe_dgl.errors import InputError
 
 from ..support.describe_checkpoint import describe_checkpoint
 from ..support.options import require_file
+from ..support.system import describe_system, show_system
 from ..support.terminal import echo
 
 if TYPE_CHECKING:
@@ -17,11 +18,22 @@ if TYPE_CHECKING:
 
 
 @click.command("info")
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=click.Path(path_type=Path), required=False)
+@click.option("--system", is_flag=True, help="Describe this installation instead: versions, devices, threads.")
 @click.option("--verify", is_flag=True, help="Compare every array with its hash in the manifest.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def info_command(path: Path, verify: bool, as_json: bool) -> None:
+def info_command(path: Path | None, system: bool, verify: bool, as_json: bool) -> None:
     """Describe PATH: a dataset's folder, or a checkpoint."""
+    if system:
+        if path is not None or verify:
+            raise click.UsageError("--system goes with neither PATH nor --verify")
+        if as_json:
+            echo(json.dumps(describe_system(), indent=2))
+        else:
+            show_system()
+        return
+    if path is None:
+        raise click.UsageError("give PATH, a dataset's folder or a checkpoint; or --system")
     if path.is_file():
         if verify:
             raise click.UsageError("--verify goes with a dataset's folder")
@@ -47,6 +59,8 @@ def info_command(path: Path, verify: bool, as_json: bool) -> None:
 
 
 def _lines(store: "Store") -> dict[str, str]:
+    from grpe_dgl.data.encodings.files import stored_encodings
+
     manifest = store.manifest
     schema = manifest.schema
     task = schema.task
@@ -77,6 +91,9 @@ def _lines(store: "Store") -> dict[str, str]:
         lines["settings"] = ", ".join(f"{key} {value}" for key, value in manifest.settings.items())
     if manifest.num_skipped:
         lines["skipped"] = f"{manifest.num_skipped:,} of {manifest.num_rows:,} rows, listed in skipped.csv"
+    encodings = stored_encodings(store.path)
+    if encodings:
+        lines["encodings"] = ", ".join(folder.name.replace("-", ":") for folder in encodings)
     lines["size"] = f"{store.num_bytes / 1e6:,.1f} MB"
     lines["written by"] = f"grpe-dgl {manifest.library_version}"
     return lines

@@ -45,11 +45,15 @@ def predict_command(arguments: tuple[str, ...], out: Path | None, options: Input
     added = unused_names([*ensemble.text_columns, *ensemble.number_columns, "error"], rows.columns)
     num_texts = len(ensemble.text_columns)
     texts, numbers, error_column = rows.columns + added[:num_texts], added[num_texts:-1], added[-1]
+
+    def types() -> list[str]:
+        return [*rows.types(), *("int64" if name == "node" else "string" for name in ensemble.text_columns)]
+
     with contextlib.ExitStack() as stack:
         if out is None:
             writer: Writer = CSVWriter(table_stream(), texts, numbers, error_column)
         else:
-            writer = stack.enter_context(open_table(out, texts, numbers, error_column, replace=options.force))
+            writer = stack.enter_context(open_table(out, texts, numbers, error_column, types, replace=options.force))
         workers = options.choose_workers(rows, prediction.device)
         outcome = follow(write_predictions(rows, prediction, writer, workers=workers), rows, "predict")
         sys.stdout.flush()  # so that a full disk is an error of this command

@@ -9,6 +9,7 @@ import click
 from grpe_dgl.data.tables.table import is_table
 
 from ..support.make_dataset import csv_command_for, make_dataset
+from ..support.make_encodings import make_encodings
 from ..support.options import data_option
 from ..support.progress import progress_so_far
 
@@ -54,15 +55,28 @@ def preprocess_command() -> None:
 
 
 def dataset_options(command: Command) -> Command:
-    """Add the options that every dataset has: --data, --workers, --strict and --force."""
+    """Add the options that every dataset has: --data, --workers, --encodings, --strict and --force."""
     for option in (
         click.option("--force", is_flag=True, help="Replace the dataset if it exists."),
         click.option("--strict", is_flag=True, help="Stop at the first row that cannot be used."),
+        click.option("--encodings", multiple=True, callback=_check_encodings, metavar="KIND:SIZE",
+                     help="Also store positional encodings, such as laplacian:8; repeat it for more. Training computes "
+                     "those that a model needs."),
         click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Worker processes."),
         data_option,
-    ):
+    ):  # fmt: skip
         command = option(command)
     return command
+
+
+def _check_encodings(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    from grpe_dgl.errors import InputError
+    from grpe_dgl.views import Encoding
+
+    try:
+        return tuple(str(Encoding.parse(name)) for name in value)
+    except InputError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
 
 
 def _command(name: str, title: str, can_generate: bool) -> click.Command:
@@ -78,6 +92,7 @@ def _command(name: str, title: str, can_generate: bool) -> click.Command:
     def command(
         data: Path,
         workers: int,
+        encodings: tuple[str, ...],
         strict: bool,
         force: bool,
         raw_dir: Path | None,
@@ -106,6 +121,7 @@ def _command(name: str, title: str, can_generate: bool) -> click.Command:
             strict=strict,
             force=force,
         )
+        make_encodings(data / name, encodings, workers=workers)
 
     if can_generate:
         command.params += [

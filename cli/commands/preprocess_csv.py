@@ -6,9 +6,16 @@ from typing import Any
 import click
 
 from ..support.make_dataset import make_dataset
+from ..support.make_encodings import make_encodings
 from ..support.options import InputFile
 from ..support.terminal import echo
 from .preprocess import dataset_options
+
+NOTE_HINTS = {
+    "as_classes": "--task classification --force makes the dataset of classes",
+    "other_positive": "--positive CLASS --force chooses",
+}
+"""What to type, by `grpe_dgl.messages.Note.hint`."""
 
 
 class _Fractions(click.ParamType):
@@ -42,6 +49,12 @@ class _Fractions(click.ParamType):
     help="What the targets are.  [default: inferred and printed]",
 )
 @click.option(
+    "--positive",
+    multiple=True,
+    metavar="CLASS",
+    help="Of two classes, the positive one; repeat it for more targets.  [default: yes, active, ..., or the last]",
+)
+@click.option(
     "--split",
     type=click.Choice(["random", "scaffold", "column", "index"]),
     help="How rows are divided.  [default: random, or what --split-column or --train-rows imply]",
@@ -66,6 +79,7 @@ def csv_command(
     smiles: str,
     targets: tuple[str, ...],
     task: str | None,
+    positive: tuple[str, ...],
     split: str | None,
     split_column: str | None,
     train_rows: Path | None,
@@ -77,6 +91,7 @@ def csv_command(
     name: str | None,
     data: Path,
     workers: int,
+    encodings: tuple[str, ...],
     strict: bool,
     force: bool,
 ) -> None:
@@ -84,6 +99,7 @@ def csv_command(
 
     FILE is .csv, .csv.gz, .smi or .smi.gz.
     """
+    from grpe_dgl.data.label_notes import label_notes
     from grpe_dgl.data.sources.csv import CSVRequest, csv_source
     from grpe_dgl.data.split_warnings import split_warnings
     from grpe_dgl.data.store.store import Store
@@ -95,6 +111,7 @@ def csv_command(
         smiles=smiles,
         targets=targets,
         task=task,
+        positive=positive,
         split=split or ("column" if split_column else "index" if split_files else "random"),
         split_column=split_column,
         split_files=split_files,
@@ -114,10 +131,13 @@ def csv_command(
 
     folder = data / request.dataset
     manifest = make_dataset(folder, request.settings(), make, workers=workers, strict=strict, force=force)
+    make_encodings(folder, encodings, workers=workers)
     if manifest is None:
         return
-    for note in (*notes, *split_warnings(Store(folder))):
-        echo(note)
+    store = Store(folder)
+    for note in (*notes, *split_warnings(store), *label_notes(store)):
+        hint = getattr(note, "hint", None)
+        echo(note if hint is None else f"{note}; {NOTE_HINTS[hint]}")
     if manifest.schema.target_scale is not None:
         for target, mean, deviation in zip(manifest.schema.task.targets, *manifest.schema.target_scale, strict=True):
             echo(f"{target}: standardised for training, mean {mean:.4g}, deviation {deviation:.4g} (train)")

@@ -79,6 +79,5 @@ def _parameters(recipe: Recipe) -> int | None:
 def _paper(recipe: Recipe) -> str:
     if recipe.variants:
         return f"{len(recipe.variants)} variants"
-    if recipe.paper is None:
-        return "-"
-    return f"{recipe.paper.metric} {recipe.paper.value or '(not verified)'}"
+    numbers = {} if recipe.paper is None else recipe.paper.numbers
+    return ", ".join(f"{metric} {value}" for metric, value in numbers.items()) or "-"

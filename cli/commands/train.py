@@ -6,7 +6,8 @@ import click
 
 from ..support.resolve_dataset import resolve_dataset
 from ..support.show_experiment import show_experiment
-from ..support.training_options import TrainingOptions, recipe_overrides, training_options
+from ..support.start_checkpoint import trained_model
+from ..support.training_options import TrainingOptions, as_written, choose_variant, recipe_overrides, training_options
 
 
 @click.command("train")
@@ -23,12 +24,12 @@ def train_command(recipe: str, dataset: str | None, options: TrainingOptions) ->
 
     # Not checked yet: a key that the file lacks may be given as an option.
     training = read_recipe(recipe).get("training")
-    chosen = load_recipe(recipe, recipe_overrides(options, training))
-    name = Path(recipe).stem
+    chosen = choose_variant(load_recipe(recipe, recipe_overrides(options, training)), options.variant)
+    name = Path(recipe).stem if options.variant is None else f"{Path(recipe).stem}_{options.variant}"
     if chosen.start_from is not None:
         raise click.UsageError(
             f"the recipe {recipe} starts from a model trained with {chosen.start_from}:\n"
-            f"  grpe finetune --from {chosen.start_from.removesuffix('.ckpt')}.ckpt {recipe}"
+            f"  grpe finetune --from {trained_model(chosen.start_from)} {recipe}"
         )
     if chosen.dataset is None and dataset is None:
         raise click.UsageError(f"the recipe {recipe} fits any dataset: choose one with --dataset NAME")
@@ -41,4 +42,6 @@ def train_command(recipe: str, dataset: str | None, options: TrainingOptions) ->
         chosen = chosen.override({"dataset": Path(wanted).name})
         name = f"{name}_{Path(wanted).name}"
     folder = resolve_dataset(wanted, options.data, options.raw_dir)
-    show_experiment(chosen, folder, options.out or Path("runs") / name, options)
+    show_experiment(
+        chosen, folder, options.out or Path("runs") / name, options, written=as_written(recipe, options.variant)
+    )

@@ -19,14 +19,17 @@ INTERRUPTED, TERMINATED = 130, 143
 
 _OTHER_SPLIT = "for a CSV: `grpe preprocess csv` with another --split, --fractions or --seed, and --force"
 HINTS = {
+    "allow_overlap": "--allow-overlap measures it all the same, --split train measures the training graphs alone",
     "fewer_workers": "--workers sets their number",
     "import_weights": "`grpe import {value} --heads HEADS --dataset DATASET --out CKPT` makes a checkpoint of them",
+    "make_encoding": "`grpe preprocess DATASET --encodings {value}` computes it",
     "make_dataset": "make one with `grpe preprocess`",
     "other_metric": _OTHER_SPLIT + "; or --set training.metric={value}",
     "other_split": _OTHER_SPLIT,
     "replace_export": "--force replaces it",
     "resume_run": "--resume continues it, --out names another folder",
     "submission": "or --submission DIR, for PCQM4M",
+    "transfer_transformer": "--transfer transformer takes everything but the embeddings over",
     "verify_dataset": "`grpe info {value} --verify` lists what is wrong",
 }
 """What to type, by `InputError.hint`; the library does not know the command line."""

@@ -10,6 +10,7 @@ import click
 from grpe_dgl.data.tables.table import SUFFIXES, is_table
 from grpe_dgl.messages import counted
 
+from .make_encodings import make_encodings
 from .options import device_option, options_as, require_file
 from .terminal import echo
 
@@ -113,6 +114,7 @@ def _open_dataset(path: Path, predictor: "Predictor", split: str | None) -> "Row
 
     data = load(path)
     predictor.schema.require_same_input(data.schema, what=str(path), model=predictor.source)
+    make_encodings(path, predictor.view.encodings)
     if data.manifest.num_skipped:
         skipped = f"{counted(data.manifest.num_skipped, 'row')} of its source became no graph"
         echo(f"{path}: {skipped}; {path / 'skipped.csv'} lists the reasons", err=True)

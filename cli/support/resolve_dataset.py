@@ -24,7 +24,7 @@ def find_dataset(name: str, data: Path, raw_dir: Path | None) -> Path:
     """
     from grpe_dgl.data.catalogue import CATALOGUE, Request, find
     from grpe_dgl.errors import InputError
-    from grpe_dgl.io.download import no_downloads
+    from grpe_dgl.io.download import NotDownloadedError, no_downloads
     from grpe_dgl.messages import nearest
 
     for folder in (data / name, Path(name)):
@@ -50,11 +50,15 @@ def find_dataset(name: str, data: Path, raw_dir: Path | None) -> Path:
     try:
         with no_downloads():
             source = entry.make(request)
-    except InputError as error:
-        generate = f"; `grpe preprocess {name} --generate` makes graphs of the same kind without a network"
+    except NotDownloadedError:
+        where = "" if raw_dir is None else f" --raw-dir {raw_dir}"
+        generate = (
+            f", and `grpe preprocess {name} --generate --data {data}` makes graphs of the same kind without a network"
+        )
         raise InputError(
-            f"{folder} does not exist, and neither do its raw files in {request.raw_dir} ({error}).\n"
-            f"`grpe preprocess {name} --data {data}` downloads and makes it{generate if entry.can_generate else ''}"
+            f"{folder} does not exist and its raw files are not in {request.raw_dir}: "
+            f"`grpe preprocess {name} --data {data}{where}` downloads and makes it"
+            f"{generate if entry.can_generate else ''}"
         ) from None
     echo(f"{folder} does not exist, but its raw files are in {request.raw_dir}: preprocessing them first")
     with no_downloads():

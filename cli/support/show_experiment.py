@@ -4,7 +4,7 @@ import contextlib
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from grpe_dgl.messages import counted
 from .device import choose_device
 from .errors import INTERRUPTED, TERMINATED
 from .first_process import say
+from .make_encodings import make_encodings
 from .run_display import curve, data_line, model_line, result_lines, show_run
 from .terminal import echo
 from .training_options import TrainingOptions
@@ -35,7 +36,10 @@ def show_experiment(
     dataset_folder: Path,
     out: Path,
     options: TrainingOptions,
+    *,
+    written: "Recipe | None" = None,
     start: "Callable[[GraphModel], dict[str, Any]] | None" = None,
+    differs: Sequence[str] = (),
 ) -> None:
     """Train every run of the recipe, show progress and print the results.
 
@@ -45,10 +49,14 @@ def show_experiment(
     from grpe_dgl.training.distributed import processes
     from grpe_dgl.training.stop_request import Stopped, StopRequest
     from grpe_dgl.workflows.experiment import run_experiment
+    from grpe_dgl.workflows.plan import plan
     from grpe_dgl.workflows.summary import best_run, summarise, table
 
     stop = StopRequest(options.max_time)
     with processes(choose_device(options.device)) as group, stop.listening():
+        if group.is_main:  # the others wait in run_experiment
+            encodings = {name for run in plan(recipe, out) for name in run.recipe.model.view.encodings}
+            make_encodings(dataset_folder, sorted(encodings))
         try:
             finished = run_experiment(
                 recipe,
@@ -58,6 +66,8 @@ def show_experiment(
                 processes=group,
                 stop=stop,
                 start=start,
+                written=written,
+                differs=differs,
                 callbacks=_screen(out, options, group) if group.is_main else None,
             )
         except Stopped:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,9 @@ from grpe_dgl.messages import counted
 from .duration import Duration
 from .first_process import say
 from .options import data_option, device_option, options_as, raw_dir_option
+
+if TYPE_CHECKING:
+    from grpe_dgl.recipe import Recipe
 
 SHORTCUTS = ("runs", "seed", "epochs", "batch_size", "learning_rate", "precision")  # keys of the recipe's training
 WARMUP = "training.warmup_"  # its length, in epochs or updates
@@ -24,6 +27,7 @@ class TrainingOptions:
     raw_dir: Path | None
     out: Path | None
     resume: bool
+    variant: str | None
     runs: int | None
     seed: int | None
     epochs: int | None
@@ -45,6 +49,7 @@ training_options = options_as(
         raw_dir_option,
         click.option("--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: runs/NAME]"),
         click.option("--resume", is_flag=True, help="Continue the run in --out."),
+        click.option("--variant", metavar="NAME", help="Train this variant of the recipe alone."),
         click.option("--runs", type=int, help="training.runs: how many seeds to train."),
         click.option("--seed", type=int, help="training.seed: the seed of the first run."),
         click.option("--epochs", type=int, help="training.epochs: the length of the schedule."),
@@ -82,6 +87,29 @@ def recipe_overrides(options: TrainingOptions, training: Any) -> dict[str, objec
         notes = [_change(key.removeprefix("training."), value, training) for key, value in changes.items()]
         say(f"{'; '.join(reversed(notes))}, as --epochs is {epochs}")
     return {**given, **changes, **asked}
+
+
+def choose_variant(recipe: "Recipe", name: str | None) -> "Recipe":
+    """Return the recipe of the variant that ``--variant`` names; the recipe itself without the option."""
+    from grpe_dgl.errors import InputError
+
+    if name is None:
+        return recipe
+    try:
+        return recipe.variant(name)
+    except InputError as error:
+        raise click.UsageError(f"--variant: {error}") from None
+
+
+def as_written(recipe: str, variant: str | None = None) -> "Recipe | None":
+    """Return a recipe without the changes of options; None where it is not complete without them."""
+    from grpe_dgl.errors import InputError
+    from grpe_dgl.recipe import load_recipe
+
+    try:
+        return choose_variant(load_recipe(recipe), variant)
+    except InputError:
+        return None
 
 
 def _change(key: str, value: Any, training: dict[str, Any]) -> str:

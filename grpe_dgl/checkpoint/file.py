@@ -8,6 +8,7 @@ import torch
 
 from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.checkpoint.validation import check_notes, check_plain, check_training, check_weights, content_checksum
+from grpe_dgl.data.identity import DataIdentity
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import atomic_file, what_is_left
 from grpe_dgl.io.safe_load import NOT_TORCH, load_tensors
@@ -38,6 +39,8 @@ class Checkpoint:
     """Where the weights come from, if not from this recipe alone."""
     training: dict[str, Any] | None = None
     """What resuming needs: optimiser, update, random states, history. None in a checkpoint that is not resumed from."""
+    data_identity: DataIdentity | None = None
+    """Which data the model was trained on; None in files written before this was recorded, and in imported weights."""
 
     def model(self, *, backend: str | None = None) -> GraphModel:
         """Build the model with its weights, ready to predict."""
@@ -65,6 +68,7 @@ class Checkpoint:
             "metrics": self.metrics,
             "provenance": self.provenance,
             "training": self.training,
+            "data_identity": None if self.data_identity is None else self.data_identity.to_dict(),
         }
         try:
             with atomic_file(path) as temporary, temporary.open("wb") as file:
@@ -129,7 +133,9 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         written = content.get("checksum")  # checkpoints of before have none
         if written not in (None, content_checksum(content["recipe"], content["schema"], content["weights"])):
             raise InputError("its checksum is not that of its recipe, schema and weights")
-    except InputError as error:
+        identity = content.get("data_identity")
+        data_identity = None if identity is None else DataIdentity.from_dict(identity)
+    except ValueError as error:
         raise InputError(f"{path} is damaged: {error}; {accepted}") from None
     return Checkpoint(
         recipe=recipe,
@@ -138,6 +144,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         metrics=content["metrics"],
         provenance=content["provenance"],
         training=content["training"],
+        data_identity=data_identity,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from grpe_dgl.checkpoint.file import Checkpoint
 from grpe_dgl.errors import InputError
 from grpe_dgl.families import ModelSettings
+from grpe_dgl.messages import counted
 from grpe_dgl.models.model import GraphModel
 from grpe_dgl.schema import Schema
 
@@ -25,7 +26,7 @@ class Transferred:
 
 
 def require_transferable(
-    source: Checkpoint, settings: ModelSettings, schema: Schema, *, what: str, target: str
+    source: Checkpoint, settings: ModelSettings, schema: Schema, *, what: str, target: str, transfer: str = "all"
 ) -> None:
     """Raise an InputError that names both sides unless a checkpoint's weights fit a model for other data.
 
@@ -37,21 +38,36 @@ def require_transferable(
         The new model and its data.
     what, target
         Name the checkpoint and the new data in the error.
+    transfer
+        The recipe's ``training.transfer``; only ``"all"`` needs data of the same vocabulary.
     """
-    source.schema.require_same_input(schema, what=target, model=what)
+    if transfer == "all":
+        try:
+            source.schema.require_same_input(schema, what=target, model=what)
+        except InputError as error:
+            raise InputError(str(error), hint="transfer_transformer") from None
     old = source.recipe.model
     if old.NAME != settings.NAME:
         raise InputError(f"model.name is {old.NAME} in {what}, {settings.NAME} was asked for; accepted: the same")
     settings.require_transfer_from(old, what=what)
 
 
-def transfer_weights(source: Checkpoint, model: GraphModel, settings: ModelSettings) -> Transferred:
-    """Put a checkpoint's weights, all but the head's, into a model for which `require_transferable` passed."""
+def transfer_weights(
+    source: Checkpoint, model: GraphModel, settings: ModelSettings, transfer: str = "all"
+) -> Transferred:
+    """Put a checkpoint's weights into a model for which `require_transferable` passed.
+
+    All but the head's; with `transfer` ``"transformer"`` also without the embeddings of nodes and edges, which start as
+    in a new model.
+    """
     weights = model.state_dict()
     used: set[str] = set()
     transferred, fresh = 0, [_head(model)]
+    new_embeddings = [name for name in weights if transfer == "transformer" and model.is_embedding(name)]
+    if new_embeddings:
+        fresh.append(f"embeddings of nodes and edges ({counted(len(new_embeddings), 'tensor')})")
     for name, tensor in weights.items():
-        if name.startswith(model.head_prefix):
+        if name.startswith(model.head_prefix) or name in new_embeddings:
             continue
         match = model.weight_source(name, source.recipe.model, settings)
         if match.key not in source.weights:
@@ -69,6 +85,10 @@ def transfer_weights(source: Checkpoint, model: GraphModel, settings: ModelSetti
             transferred += theirs.numel()
     model.load_state_dict(weights)
     left = [name for name in source.weights if name not in used and not name.startswith(model.head_prefix)]
+    old_embeddings = [name for name in left if transfer == "transformer" and model.is_embedding(name)]
+    left = [name for name in left if name not in old_embeddings]
+    if old_embeddings:
+        left.append(f"its embeddings of nodes and edges ({counted(len(old_embeddings), 'tensor')})")
     fresh_rows, left_rows = model.transfer_notes(source.recipe.model, settings)
     return Transferred(transferred, fresh + fresh_rows, left + left_rows)
 

@@ -53,8 +53,8 @@ class Entry:
     """DGL's datasets: a file's name, with ``{}`` for the split. OGB-LSC's: the publisher's folder."""
     splits: tuple[str, ...] = ("train", "valid", "test")
     can_generate: bool = False
-    counts: tuple[int, int, int] | None = None
-    """Where it can be generated: how many graphs were published for train, valid and test."""
+    counts: tuple[int, ...] | None = None
+    """How many graphs were published for each of `splits`; None where no number of the paper depends on it."""
 
     def make(self, request: Request) -> Source:
         """Return the source; downloads the publisher's files if they are not there."""
@@ -118,6 +118,7 @@ CATALOGUE: dict[str, Entry] = {
         schema=_regression("zinc", "zinc", "constrained solubility"),
         url="https://data.dgl.ai/dataset/ZINC12k.zip",
         files="ZincDGL_{}.bin",
+        counts=(10000, 1000, 1000),
     ),
     "pattern": Entry(
         title="PATTERN: find a planted pattern, 2 classes per node",
@@ -137,14 +138,19 @@ CATALOGUE: dict[str, Entry] = {
         can_generate=True,
         counts=(10000, 1000, 1000),
     ),
-    "molhiv": Entry(title="ogbg-molhiv: inhibition of HIV, yes or no, per graph", source="ogb"),
-    "molpcba": Entry(title="ogbg-molpcba: 128 bioassays, yes or no, per graph", source="ogb"),
+    "molhiv": Entry(
+        title="ogbg-molhiv: inhibition of HIV, yes or no, per graph", source="ogb", counts=(32901, 4113, 4113)
+    ),
+    "molpcba": Entry(
+        title="ogbg-molpcba: 128 bioassays, yes or no, per graph", source="ogb", counts=(350343, 43793, 43793)
+    ),
     "pcqm4m": Entry(
         title="PCQM4M: HOMO-LUMO gap, 3.8 million, regression per graph",
         source="pcqm",
         schema=_regression("ogb", "pcqm4m", "homolumogap"),
         url=_LSC.format("pcqm4m_kddcup2021"),
         files="pcqm4m_kddcup2021",
+        counts=(3045360, 380670, 377423),
     ),
     "pcqm4mv2": Entry(
         title="PCQM4Mv2: HOMO-LUMO gap, 3.7 million, regression per graph",
@@ -153,6 +159,7 @@ CATALOGUE: dict[str, Entry] = {
         url=_LSC.format("pcqm4m-v2"),
         files="pcqm4m-v2",
         splits=("train", "valid", "test-dev", "test-challenge"),
+        counts=(3378606, 73545, 147037, 147432),
     ),
     **{
         # OGB's other molecule datasets, under the names OGB's own table has for them.

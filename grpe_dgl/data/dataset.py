@@ -13,13 +13,15 @@ from torch import Tensor
 
 from grpe_dgl.data.batching.collate import Batch, collate, decode_labels
 from grpe_dgl.data.batching.sampler import Sampler
-from grpe_dgl.data.batching.slices import WRONG_EDGE, Slices, corrupt, node_rows
+from grpe_dgl.data.batching.slices import WRONG_EDGE, Slices, concatenated, corrupt, node_rows
 from grpe_dgl.data.store.manifest import Manifest
 from grpe_dgl.data.store.store import Store
 from grpe_dgl.errors import InputError
 from grpe_dgl.relations import Relations
 from grpe_dgl.schema import Schema, Task
 from grpe_dgl.views import PairView, View
+
+_GRAPHS_AT_A_TIME = 100_000
 
 
 def load(path: str | Path, *, max_distance: int = 5, virtual_node: bool = True, view: View | None = None) -> "Dataset":
@@ -133,6 +135,19 @@ class Dataset:
         """Return how many nodes the graphs with the given numbers, (B,), have without virtual nodes, (B,)."""
         offsets = self.store.node_offsets
         return offsets[index + 1].astype(np.int64) - offsets[index].astype(np.int64)
+
+    def mean_log_degree(self, split: str = "train") -> float:
+        """Return the mean of log(in-degree + 1) over all nodes of a split: `mean_log_degree` of PNA's settings."""
+        total, nodes = 0.0, 0
+        index = self[split].index
+        for first in range(0, len(index), _GRAPHS_AT_A_TIME):
+            slices = Slices.of(self.store, index[first : first + _GRAPHS_AT_A_TIME])
+            edges = concatenated(slices.edge_start, slices.num_edges)
+            before = slices.num_nodes.cumsum() - slices.num_nodes
+            target = self.store.dst[edges].astype(np.int64) + np.repeat(before, slices.num_edges)
+            total += float(np.log1p(np.bincount(target, minlength=int(slices.num_nodes.sum()))).sum())
+            nodes += int(slices.num_nodes.sum())
+        return total / max(nodes, 1)
 
     def graph(self, number: int) -> dgl.DGLGraph:
         """Return one graph as its source gave it.

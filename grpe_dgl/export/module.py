@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from grpe_dgl.checkpoint.target_units import to_predictions
-from grpe_dgl.models.model import GraphModel, PaddedBatch
+from grpe_dgl.models.model import GraphModel
+from grpe_dgl.padded import PaddedBatch
 from grpe_dgl.schema import Schema
 
 

@@ -1,7 +1,7 @@
 """A trained model that predicts SMILES or graphs."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,13 @@ import torch
 
 from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
 from grpe_dgl.checkpoint.target_units import to_predictions
-from grpe_dgl.data.batching.collate import Batch, collate
+from grpe_dgl.data.batching.collate import Batch
+from grpe_dgl.data.batching.parts import Division, Part, collate_part, rows_in_order
+from grpe_dgl.data.batching.slices import Slices
 from grpe_dgl.data.molecules.smiles import MAX_NODES
 from grpe_dgl.errors import InputError
 from grpe_dgl.inference.inputs import Chunk, smiles_rows
+from grpe_dgl.inference.smiles_input import SMILESInput, smiles_of
 from grpe_dgl.schema import Schema
 from grpe_dgl.views import View
 
@@ -74,6 +77,7 @@ class Predictor:
         self.source = source
         self.device = torch.device(device)
         self.model = checkpoint.model(backend=backend).to(self.device)
+        self._division = Division.on(self.device, takes_padded=self.model.takes_padded)
 
     def __repr__(self) -> str:
         task, model = self.schema.task, self.checkpoint.recipe.model
@@ -90,13 +94,14 @@ class Predictor:
         """Which graph the model reads."""
         return self.checkpoint.recipe.model.view
 
-    def predict(self, smiles: Sequence[str], *, max_nodes: int = MAX_NODES) -> Array:
+    def predict(self, smiles: SMILESInput, *, max_nodes: int = MAX_NODES) -> Array:
         """Predict molecules.
 
         Parameters
         ----------
         smiles
-            R molecules.
+            R molecules: a list, an array, a pandas Series, a generator, or a table (a pandas DataFrame, or a dict of
+            columns) with one column of SMILES, recognised by its name.
         max_nodes
             The largest molecule that is taken, in atoms.
 
@@ -104,12 +109,13 @@ class Predictor:
         -------
         numpy.ndarray
             (R, outputs) float32: regressions in the target's own unit, classifications as probabilities (of yes for
-            each target, or of each class). A molecule that cannot be read is a row of NaN, with a warning.
+            each target, or of each class). A molecule that is missing (None or NaN) or cannot be read is a row of NaN,
+            with a warning that gives the reason.
             For a node task one row per atom, molecule after molecule.
         """
         return self._of_smiles(smiles, max_nodes, self.predict_chunk, self.schema.task.num_outputs)
 
-    def fingerprint(self, smiles: Sequence[str], *, layers: int = 3, max_nodes: int = MAX_NODES) -> Array:
+    def fingerprint(self, smiles: SMILESInput, *, layers: int = 3, max_nodes: int = MAX_NODES) -> Array:
         """Return each molecule's virtual node after the last `layers` layers, (R, fingerprint size) float32.
 
         Taken before the final norm, each of length 1, joined early to late; NaN for what cannot be read.
@@ -119,15 +125,17 @@ class Predictor:
         return self._of_smiles(smiles, max_nodes, lambda chunk: self.fingerprint_chunk(chunk, layers), width)
 
     @torch.no_grad()
-    def outputs(self, batch: Batch) -> Array:
+    def outputs(self, batch: Batch | Part) -> Array:
         """Return what `predict` does for a batch: (graphs or real nodes, outputs)."""
-        outputs = self.model(batch.to(self.device).graph).float()
-        return to_predictions(outputs, self.schema).cpu().numpy()
+        part = batch if isinstance(batch, Part) else _as_part(batch)
+        outputs = to_predictions(self.model(part.to_device(self.device).graph).float(), self.schema).cpu()
+        return rows_in_order([part.placement], [outputs], per_node=self.schema.task.level == "node").numpy()
 
     @torch.no_grad()
-    def fingerprints(self, batch: Batch, layers: int) -> Array:
+    def fingerprints(self, batch: Batch | Part, layers: int) -> Array:
         """Return what `fingerprint` does for a batch, (graphs, fingerprint size)."""
-        return self.model.fingerprint(batch.to(self.device).graph, layers).cpu().numpy()
+        part = batch if isinstance(batch, Part) else _as_part(batch)
+        return self.model.fingerprint(part.to_device(self.device).graph, layers).cpu().numpy()
 
     def require_molecules(self) -> None:
         """Raise unless the model reads graphs that are made of SMILES."""
@@ -154,35 +162,40 @@ class Predictor:
         """Return the fingerprints of the graphs of a chunk, each (1, fingerprint size)."""
         return self._by_graph(chunk, lambda batch: self.fingerprints(batch, layers), per_node=False)
 
-    def _by_graph(self, chunk: Chunk, compute: Callable[[Batch], Array], *, per_node: bool) -> list[Array]:
+    def _by_graph(self, chunk: Chunk, compute: Callable[[Part], Array], *, per_node: bool) -> list[Array]:
         """Apply `compute` batch by batch; return its rows graph by graph, in order."""
         sizes = np.diff(chunk.arrays.node_offsets)[chunk.graphs].astype(np.int64) + 1
         results: list[Array] = [np.zeros(0)] * len(chunk.graphs)
         for places in batches_by_size(sizes):
-            values = compute(collate(chunk.arrays, chunk.graphs[places], self.view))
+            slices = Slices.of(chunk.arrays, chunk.graphs[places])
+            everything = np.arange(len(places))
+            values = compute(collate_part(chunk.arrays, slices, everything, self.view, self._division))
             counts = sizes[places] - 1 if per_node else np.ones(len(places), int)
             for place, part in zip(places, np.split(values, counts.cumsum()[:-1]), strict=True):
                 results[place] = part
         return results
 
     def _of_smiles(
-        self, smiles: Sequence[str], max_nodes: int, compute: Callable[[Chunk], list[Array]], width: int
+        self, smiles: SMILESInput, max_nodes: int, compute: Callable[[Chunk], list[Array]], width: int
     ) -> Array:
-        if isinstance(smiles, str):
-            raise InputError(f"smiles is the text {smiles!r}; accepted: a list of SMILES")
-        for place, text in enumerate(smiles):
-            if not isinstance(text, str):
-                raise InputError(f"molecule {place} is {text!r}, not a text; accepted: a list of SMILES")
+        molecules = smiles_of(smiles)
         self.require_molecules()
         parts: list[Array] = []
-        for _, read in smiles_rows(smiles, max_nodes=max_nodes).jobs:
+        for _, read in smiles_rows([text or "" for text in molecules], max_nodes=max_nodes).jobs:
             chunk = read()
             found = iter(compute(chunk))
             for error in chunk.errors:
                 if error is not None:
+                    error = "there is none" if molecules[len(parts)] is None else error
                     warnings.warn(f"molecule {len(parts)}: {error}", stacklevel=3)
                 parts.append(next(found) if error is None else np.full((1, width), np.nan, np.float32))
         return np.concatenate(parts) if parts else np.zeros((0, width), np.float32)
+
+
+def _as_part(batch: Batch) -> Part:
+    """Return a batch as its only part; its graph is a DGLGraph, whose rows are in order already."""
+    places = np.arange(len(batch.indices))
+    return Part(batch.graph, batch.label, places, batch.graph.batch_num_nodes().cpu().numpy())
 
 
 def batches_by_size(sizes: npt.NDArray[np.int64], budget: int = PAIRS_PER_BATCH) -> Iterator[npt.NDArray[np.int64]]:

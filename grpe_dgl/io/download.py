@@ -27,6 +27,10 @@ MOST_TIMES = 200
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 
 
+class NotDownloadedError(InputError):
+    """A publisher's file does not exist, and downloads are switched off."""
+
+
 _allowed = contextvars.ContextVar("downloads_allowed", default=True)
 
 
@@ -63,7 +67,7 @@ def fetch(url: str, target: Path, *, progress: Callable[[int, int | None], objec
     if target.is_file():
         return target
     if not _allowed.get():
-        raise InputError(f"{target} was not found, and downloads are not allowed here")
+        raise NotDownloadedError(f"{target} was not found, and downloads are not allowed here")
     part = target.with_name(target.name + ".part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -225,7 +229,7 @@ def fetch_folder(
     try:
         fetch(url, archive, progress=progress)
     except InputError as error:
-        raise InputError(
+        raise type(error)(
             f"{folder / needed} was not found. {error}, or unpack it and put its folder {inside} at {folder}"
         ) from None
     unpacked = folder.with_name(f"{folder.name}.unpacked{os.getpid()}")

@@ -10,17 +10,6 @@ from grpe_dgl.families import ModelSettings
 from grpe_dgl.schema import Schema
 
 
-class PaddedBatch(NamedTuple):
-    """B graphs of up to N nodes as tensors alone, for devices and programs without DGL; node 0 is the virtual node."""
-
-    nodes: Tensor
-    """(B, N, F) int64, or float32 for continuous features; anything valid for node 0 and for padding."""
-    relation: Tensor
-    """(B, N, N) integer: row = query, column = key; anything valid where a node is padding."""
-    mask: Tensor
-    """(B, N) bool: True where a node is real or virtual, False where it is padding."""
-
-
 class WeightSource(NamedTuple):
     """Where a tensor of a new model comes from when weights are transferred from another of its family."""
 
@@ -44,6 +33,19 @@ class GraphModel(nn.Module):
     head_prefix: ClassVar[str] = "head."
     takes_padded: ClassVar[bool] = False
     """Whether `forward` also takes a `PaddedBatch`, as export and devices other than the CPU need."""
+    checkpoints_layers: ClassVar[bool] = False
+    """Whether the family heeds `checkpoint_layers`."""
+    checkpoint_layers: bool = False
+    """Whether layers keep their input alone for the backward pass and are computed again in it: less memory, more time.
+    It changes no number."""
+
+    @property
+    def uses_batch_statistics(self) -> bool:
+        """Whether outputs in training depend on which graphs are in the batch, as with batch norm.
+
+        A batch of such a model is computed in one piece: neither in groups of like size nor in micro-batches.
+        """
+        return any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in self.modules())
 
     @classmethod
     def from_settings(cls, settings: Any, schema: Schema, *, backend: str | None = None) -> Self:
@@ -84,6 +86,10 @@ class GraphModel(nn.Module):
     def weight_source(self, name: str, old: ModelSettings, new: ModelSettings) -> WeightSource:
         """Return where the tensor `name` comes from when weights of a model with the settings `old` are transferred."""
         return WeightSource(name)
+
+    def is_embedding(self, name: str) -> bool:
+        """Whether the meaning of the tensor `name` depends on the vocabulary of the data: node or edge features."""
+        return name.startswith("nodes.")
 
     def transfer_notes(self, old: ModelSettings, new: ModelSettings) -> tuple[list[str], list[str]]:
         """Return in words which rows of tables start anew, and which of the old model's are left out."""

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.schema import Schema
 
 
 class NodeColumns(nn.Module):
@@ -62,3 +63,10 @@ class NodeVectors(nn.Linear):
         if feat.shape[1:] != (self.in_features,):
             raise InputError(f'ndata["feat"] has shape {tuple(feat.shape)}; accepted: (N, {self.in_features})')
         return feat.to(self.weight.dtype)
+
+
+def node_input(schema: Schema, hidden_size: int) -> NodeColumns | NodeVectors:
+    """Return the embedding of a schema's node features."""
+    if schema.node_vocabulary is not None:
+        return NodeColumns(schema.node_vocabulary, hidden_size)
+    return NodeVectors(int(schema.node_features or 0), hidden_size)

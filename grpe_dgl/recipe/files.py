@@ -18,8 +18,22 @@ def is_shipped_name(recipe: str | Path) -> TypeGuard[str]:
     return isinstance(recipe, str) and Path(recipe).name == recipe and Path(recipe).suffix not in SUFFIXES
 
 
+def shipped_instead(recipe: str | Path) -> str | Path:
+    """Return the name of a shipped recipe for ``recipes/NAME.yaml`` if there is no such file, and `recipe` otherwise.
+
+    So that commands written for a clone of the project, where shipped recipes are in ``recipes/``, work elsewhere too.
+    """
+    path = Path(recipe)
+    in_clone = path.parent == Path("recipes") and path.suffix in SUFFIXES
+    return path.stem if in_clone and path.stem in shipped_recipes() and not path.exists() else recipe
+
+
 def recipe_text(recipe: str | Path) -> str:
-    """Return the text of a recipe file as it stands, comments included; `recipe` is a path or a shipped name."""
+    """Return the text of a recipe file as it stands, comments included.
+
+    `recipe` is a path or a shipped name; see also `shipped_instead`.
+    """
+    recipe = shipped_instead(recipe)
     if is_shipped_name(recipe):
         if recipe not in shipped_recipes():
             raise InputError(
@@ -30,9 +44,10 @@ def recipe_text(recipe: str | Path) -> str:
     try:
         return Path(recipe).read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise InputError(
-            f"{recipe}: there is no such file; accepted: a path to a YAML file, or {', '.join(shipped_recipes())}"
-        ) from None
+        stem = Path(recipe).stem
+        close = f" ({stem} is a shipped recipe)" if stem in shipped_recipes() else ""
+        accepted = f"a path to a YAML file, or {', '.join(shipped_recipes())}"
+        raise InputError(f"{recipe}: there is no such file{close}; accepted: {accepted}") from None
     except UnicodeDecodeError:
         raise InputError(f"{recipe}: not a text file; accepted: a recipe in YAML") from None
     except OSError as error:

@@ -7,7 +7,7 @@ from typing import Any
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.recipe.fields import describe, short_key
-from grpe_dgl.recipe.files import is_shipped_name, read_yaml, recipe_text
+from grpe_dgl.recipe.files import is_shipped_name, read_yaml, recipe_text, shipped_instead
 from grpe_dgl.recipe.overrides import apply_overrides, parse_overrides, section_overrides
 from grpe_dgl.recipe.recipe import Recipe
 
@@ -45,7 +45,7 @@ def _read_with_bases(recipe: str | Path) -> tuple[dict[str, Any], list[str]]:
     names: list[str] = []  # of the files read, the recipe first
     contents: list[dict[str, Any]] = []
     seen: set[str] = set()
-    location: str | Path | None = recipe
+    location: str | Path | None = shipped_instead(recipe)
     while location is not None:
         name = str(location)
         identity = name if is_shipped_name(location) else str(Path(location).resolve())

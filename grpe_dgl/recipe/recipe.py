@@ -29,14 +29,35 @@ VARIANT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # it names a folder of
 
 @dataclass(frozen=True, kw_only=True)
 class Paper:
-    """A number that the paper reports."""
+    """What the paper reports: one number (`metric` and `value`), or several (`values`)."""
 
     table: str
-    """The table of the paper, by its content."""
-    metric: str
-    """As the paper names it, with the split."""
+    """The table or figure of the paper: the first sentence of its caption."""
+    metric: str | None = None
+    """As the paper names it, with the split: ``test MAE``."""
     value: str | None = None
-    """As printed in the paper; None if it could not be verified."""
+    """As printed in the paper; None if the paper prints no number, as in a figure."""
+    values: Mapping[str, str] = field(default_factory=dict)
+    """Instead of the two, where there are several numbers: metric to value."""
+
+    def __post_init__(self) -> None:
+        if (self.metric is None) == (not self.values) or (self.values and self.value is not None):
+            found = "both are given" if self.values else "neither is given"
+            raise InputError(
+                f"paper.metric with paper.value, and paper.values: {found}; accepted: metric and value for one number, "
+                "values for several"
+            )
+
+    @property
+    def numbers(self) -> dict[str, str]:
+        """Every number that the paper prints, by its metric; empty if it prints none."""
+        if self.metric is None:
+            return dict(self.values)
+        return {} if self.value is None else {self.metric: self.value}
+
+    def text(self) -> str:
+        """Return the numbers in a line: ``0.094 ± 0.002 (test MAE)``; empty if there is none."""
+        return ", ".join(f"{value} ({metric})" for metric, value in self.numbers.items())
 
 
 @dataclass(frozen=True, kw_only=True)

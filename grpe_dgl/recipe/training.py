@@ -46,10 +46,19 @@ class TrainingRecipe:
     """Stop after this many epochs without a better validation metric; None: no early stopping."""
     freeze_encoder: bool = False
     """Train the head alone; for fine-tuning."""
+    transfer: Literal["all", "transformer"] = "all"
+    """Which weights of the model it starts from are taken, for fine-tuning: all but the head's, which needs data of the
+    same vocabulary, or all but the head's and the embeddings of nodes and edges."""
     seed: int = 0
     runs: int = 1
     """Number of seeds to train: seed, seed + 1, ..."""
     precision: Literal["float32", "bf16"] = "float32"
+    micro_batch_size: int | None = None
+    """Compute a batch in parts of at most this many graphs and add up their gradients; None computes it whole."""
+    checkpoint_layers: bool = False
+    """Keep only each layer's input for the backward pass and compute the rest again: less memory, more time."""
+    compile: bool = False
+    """Run the model through torch.compile, on padded batches."""
 
     def __post_init__(self) -> None:
         if (self.epochs is None) == (self.updates is None):
@@ -61,6 +70,7 @@ class TrainingRecipe:
             )
         for name in (
             "batch_size",
+            "micro_batch_size",
             "epochs",
             "updates",
             "stop_after_epochs",
@@ -89,6 +99,9 @@ class TrainingRecipe:
             _require(
                 self.stop_after_epochs <= self.epochs, "training.stop_after_epochs", self.stop_after_epochs, accepted
             )
+        if self.freeze_encoder:
+            accepted = "all, as training.freeze_encoder is true and new embeddings have to be trained"
+            _require(self.transfer == "all", "training.transfer", self.transfer, accepted)
         if self.loss is not None and self.metric is not None:
             kinds = set(LOSSES[self.loss].kinds)
             fitting = [name for name, metric in METRICS.items() if kinds & set(metric.kinds)]

@@ -9,6 +9,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from grpe_dgl.errors import InputError
+
 
 @dataclass(frozen=True)
 class Processes:
@@ -55,6 +57,31 @@ SINGLE = Processes()
 """The only process, on the CPU."""
 
 
+def device_of_process(device: torch.device, *, local_rank: int, count: int) -> torch.device:
+    """Return the GPU of one of several processes on a machine: that of its local rank, so that each has its own.
+
+    Parameters
+    ----------
+    device
+        What was asked for: ``cuda``, without a number.
+    local_rank
+        The process's number on its machine.
+    count
+        How many GPUs the machine has.
+    """
+    if device.index is not None:
+        raise InputError(
+            f"the device is {device} for several processes; accepted: cuda, of which each process takes the GPU of its "
+            "number, or CUDA_VISIBLE_DEVICES to choose among them"
+        )
+    if local_rank >= count:
+        raise InputError(
+            f"process {local_rank} of this machine has no GPU of its own: there are {count} GPUs; accepted: one "
+            "process a GPU"
+        )
+    return torch.device(device.type, local_rank)
+
+
 @contextlib.contextmanager
 def processes(device: torch.device) -> Iterator[Processes]:
     """Join the process group that ``torchrun`` started; without ``torchrun``, this is the only process.
@@ -66,7 +93,8 @@ def processes(device: torch.device) -> Iterator[Processes]:
         yield Processes(device=device)
         return
     if device.type == "cuda":
-        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+        device = device_of_process(device, local_rank=local_rank, count=torch.cuda.device_count())
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     try:

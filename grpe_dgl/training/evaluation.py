@@ -1,28 +1,24 @@
 """Predictions and metrics over whole splits."""
 
 import contextlib
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Sequence
 
 import torch
 from torch import Tensor
 
 from grpe_dgl.checkpoint.target_units import in_target_unit
-from grpe_dgl.data.dataset import Dataset, Split
+from grpe_dgl.data.batching.parts import Division, Part, Placement, collate_parts, rows_in_order
+from grpe_dgl.data.dataset import Batches, Dataset, Split
 from grpe_dgl.errors import InputError
 from grpe_dgl.messages import counted
 from grpe_dgl.models.model import GraphModel
 from grpe_dgl.objectives import METRICS, METRICS_OF_KIND
 from grpe_dgl.schema import Schema, Task
 from grpe_dgl.training.distributed import SINGLE, Processes
+from grpe_dgl.training.loss_window import UPDATES_BETWEEN_READS
 from grpe_dgl.training.metrics import METRIC_FUNCTIONS, is_defined
-
-
-def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
-    """Return the context for a forward pass in the given precision, float32 or bf16."""
-    if precision == "bf16":
-        return torch.autocast(device.type, torch.bfloat16)
-    return contextlib.nullcontext()
+from grpe_dgl.training.precision import autocast
+from grpe_dgl.training.prefetch import Transfer, prefetch
 
 
 @torch.no_grad()
@@ -34,28 +30,75 @@ def predict_split(
     batch_size: int,
     processes: Processes = SINGLE,
     precision: str = "float32",
+    division: Division | None = None,
     after_batch: Callable[[int], object] | None = None,
 ) -> Tensor:
     """Return the predictions for a whole split, in its order and the labels' unit: (graphs or nodes, outputs) on CPU.
 
-    The graphs are divided among the processes, and every process returns the predictions for all of them.
+    The graphs are divided among the processes, and every process returns the predictions for all of them. On any device
+    but the CPU outputs are read after every 50 batches.
     """
+    if division is None:
+        division = Division.on(processes.device, takes_padded=model.takes_padded)
     was_training = model.training
     model.eval()
-    own = []
-    for batch in split.batches(batch_size=batch_size, rank=processes.rank, world_size=processes.world_size).epoch(0):
-        batch = batch.to(processes.device)
-        with autocast(precision, processes.device):
-            outputs = model(batch.graph)
-        own.append(outputs.float().cpu())
-        if after_batch is not None:
-            after_batch(len(batch.indices))
+    reader = _Reader(per_node=schema.task.level == "node", capacity=_batches_between_reads(processes.device))
+    options = {"batch_size": batch_size, "rank": processes.rank, "world_size": processes.world_size}
+    batches = split_batches(split.batches(**options), division, processes.device)
+    with contextlib.closing(batches):
+        for parts in batches:
+            with autocast(precision, processes.device):
+                reader.add(parts, [model(part.graph).float() for part in parts])
+            if after_batch is not None:
+                after_batch(sum(len(part.places) for part in parts))
+    own = reader.rows()
     model.train(was_training)
     num_outputs = schema.task.num_outputs
     outputs = torch.cat(own) if own else torch.zeros(0, num_outputs)
     if processes.world_size > 1:
         outputs = _in_order(processes.gather(outputs), split, batch_size)
     return in_target_unit(outputs, schema)
+
+
+def split_batches(batches: Batches, division: Division, device: torch.device) -> Generator[list[Part], None, None]:
+    """Yield the batches of a pass over a split on a device; for any but the CPU a background thread assembles them."""
+    store, view = batches.split.dataset.store, batches.view
+    on_cpu = (collate_parts(store, index, view, division).parts for index in batches.indices(0))
+    if device.type == "cpu":
+        yield from on_cpu
+        return
+    transfer = Transfer(device)
+    with contextlib.closing(prefetch(transfer.send(parts) for parts in on_cpu)) as ahead:
+        for sent in ahead:
+            yield transfer.receive(sent)
+
+
+class _Reader:
+    """Collects the outputs of batches on the CPU, in order; reads `capacity` batches from the device at once."""
+
+    def __init__(self, *, per_node: bool, capacity: int) -> None:
+        self._per_node, self._capacity = per_node, capacity
+        self._waiting: list[tuple[list[Placement], list[Tensor]]] = []
+        self._rows: list[Tensor] = []
+
+    def add(self, parts: list[Part], outputs: list[Tensor]) -> None:
+        self._waiting.append(([part.placement for part in parts], outputs))  # the inputs can be freed
+        if len(self._waiting) == self._capacity:
+            self._read()
+
+    def rows(self) -> list[Tensor]:
+        self._read()
+        return self._rows
+
+    def _read(self) -> None:
+        for placements, outputs in self._waiting:
+            on_cpu = [output.cpu() for output in outputs]
+            self._rows.append(rows_in_order(placements, on_cpu, per_node=self._per_node))
+        self._waiting = []
+
+
+def _batches_between_reads(device: torch.device) -> int:
+    return 1 if device.type == "cpu" else UPDATES_BETWEEN_READS
 
 
 def _in_order(parts: list[Tensor], split: Split, batch_size: int) -> Tensor:
@@ -77,10 +120,31 @@ def _in_order(parts: list[Tensor], split: Split, batch_size: int) -> Tensor:
     return torch.cat([rows for _, rows in sorted(pieces, key=lambda piece: piece[0])])
 
 
-def measure(metric: str, predictions: Tensor, labels: Tensor) -> float:
-    """Return a metric of predictions against labels; NaN if it is undefined for these labels."""
+def batch_of_rows(split: Split, batch_size: int) -> Tensor:
+    """Return the number of the batch of each row of `predict_split`, (rows,) int64.
+
+    The batches are `batch_size` consecutive graphs of the split, whatever batches the predictions were made in.
+    """
+    graphs = torch.arange(len(split)) // batch_size
+    if split.dataset.task.level == "graph":
+        return graphs
+    return graphs.repeat_interleave(torch.from_numpy(split.dataset.num_real_nodes(split.index)))
+
+
+def compute(metric: str, predictions: Tensor, labels: Tensor, batch: Tensor | None = None) -> float:
+    """Return a metric of predictions against labels; `batch` is used by those metrics that are computed per batch."""
+    if METRICS[metric].per_batch:
+        return METRIC_FUNCTIONS[metric](predictions, labels, batch)
+    return METRIC_FUNCTIONS[metric](predictions, labels)
+
+
+def measure(metric: str, predictions: Tensor, labels: Tensor, batch: Tensor | None = None) -> float:
+    """Return a metric of predictions against labels; NaN if it is undefined for these labels.
+
+    `batch` is the result of `batch_of_rows`, which metrics that are computed per batch need.
+    """
     try:
-        return METRIC_FUNCTIONS[metric](predictions, labels)
+        return compute(metric, predictions, labels, batch)
     except InputError:
         return float("nan")
 

@@ -9,6 +9,10 @@ DistributedDataParallel averages gradients over processes. Each of W processes t
 ``W * sum / normaliser``, and the mean of those gradients is the gradient of ``all_reduce(sum) / normaliser``, the loss
 of the whole batch. On one process that is `LossTerms.mean`.
 
+A batch may be computed in parts. Then `counts`, the sum over parts and processes of `label_counts`, is given with each
+part, and their sums, over one normaliser, add up to the loss of the batch. No function here reads a number of a tensor
+that is not on the CPU: missing labels are masked, not left out, so that a GPU never waits for the host.
+
 If no label is present, the normaliser is 1 and the sum 0: the gradient is zero, not NaN.
 """
 
@@ -40,7 +44,9 @@ class LossTerms(NamedTuple):
         return self.sum / self.normaliser
 
 
-def l1(predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None) -> LossTerms:
+def l1(
+    predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None, counts: Tensor | None = None
+) -> LossTerms:
     """Mean absolute error over the labels that are present.
 
     Parameters
@@ -49,20 +55,24 @@ def l1(predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None)
         (N, T), for N graphs or nodes and T targets.
     labels
         (N, T); NaN where missing.
-    all_reduce
+    all_reduce, counts
         See the module.
     """
-    predictions, labels, present = _present(predictions, labels)
-    return _terms((predictions - labels).abs().sum(), present.sum(), all_reduce)
+    predictions, targets, _ = _present(predictions, labels)
+    return _terms((predictions - targets).abs().sum(), "l1", labels, all_reduce, counts)
 
 
-def mse(predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None) -> LossTerms:
+def mse(
+    predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None, counts: Tensor | None = None
+) -> LossTerms:
     """Mean squared error over the labels that are present; arguments as for `l1`."""
-    predictions, labels, present = _present(predictions, labels)
-    return _terms((predictions - labels).square().sum(), present.sum(), all_reduce)
+    predictions, targets, _ = _present(predictions, labels)
+    return _terms((predictions - targets).square().sum(), "mse", labels, all_reduce, counts)
 
 
-def bce(predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None) -> LossTerms:
+def bce(
+    predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None, counts: Tensor | None = None
+) -> LossTerms:
     """Binary cross-entropy over the labels that are present.
 
     Parameters
@@ -71,14 +81,18 @@ def bce(predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None
         Logits, (N, T), for N graphs or nodes and T yes/no targets.
     labels
         0, 1, or NaN where missing, (N, T).
-    all_reduce
+    all_reduce, counts
         See the module.
     """
-    predictions, labels, present = _present(predictions, labels)
-    return _terms(F.binary_cross_entropy_with_logits(predictions, labels, reduction="sum"), present.sum(), all_reduce)
+    predictions, targets, present = _present(predictions, labels)
+    weight = present.to(predictions.dtype)
+    summed = F.binary_cross_entropy_with_logits(predictions, targets, weight=weight, reduction="sum")
+    return _terms(summed, "bce", labels, all_reduce, counts)
 
 
-def cross_entropy(predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None) -> LossTerms:
+def cross_entropy(
+    predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None, counts: Tensor | None = None
+) -> LossTerms:
     """Cross-entropy over the labels that are present.
 
     Parameters
@@ -87,14 +101,17 @@ def cross_entropy(predictions: Tensor, labels: Tensor, all_reduce: AllReduce | N
         Logits, (N, C), for N graphs or nodes and C classes.
     labels
         Class numbers 0..C-1, or -1 where missing, (N,).
-    all_reduce
+    all_reduce, counts
         See the module.
     """
-    predictions, labels = _classes(predictions, labels)
-    return _terms(F.cross_entropy(predictions, labels, reduction="sum"), torch.tensor(len(labels)), all_reduce)
+    predictions = _classes(predictions, labels)
+    summed = F.cross_entropy(predictions, labels.long(), ignore_index=-1, reduction="sum")
+    return _terms(summed, "cross_entropy", labels, all_reduce, counts)
 
 
-def weighted_cross_entropy(predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None) -> LossTerms:
+def weighted_cross_entropy(
+    predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None, counts: Tensor | None = None
+) -> LossTerms:
     r"""Cross-entropy with the class weights of the SBM benchmarks (PATTERN, CLUSTER).
 
     ::
@@ -110,30 +127,58 @@ def weighted_cross_entropy(predictions: Tensor, labels: Tensor, all_reduce: AllR
         Logits, (N, C), for N nodes and C classes.
     labels
         Class numbers 0..C-1, or -1 where missing, (N,).
-    all_reduce
+    all_reduce, counts
         See the module.
     """
-    predictions, labels = _classes(predictions, labels)
-    counts = torch.bincount(labels, minlength=predictions.shape[1]).double()  # n_c, (C,)
-    if all_reduce is not None:
-        counts = all_reduce(counts)
+    predictions = _classes(predictions, labels)
+    if counts is None:
+        counts = label_counts("weighted_cross_entropy", labels, predictions.shape[1])  # n_c, (C,)
+        counts = counts if all_reduce is None else all_reduce(counts)
     total = counts.sum().clamp(min=1)
     weights = torch.where(counts > 0, (total - counts) / total, 0.0)  # w_c, (C,)
-    summed = F.cross_entropy(predictions, labels, weight=weights.to(predictions.dtype), reduction="sum")
-    return _terms(summed, (weights * counts).sum(), None)  # the counts are global already
+    summed = F.cross_entropy(
+        predictions, labels.long(), weight=weights.to(predictions.dtype), ignore_index=-1, reduction="sum"
+    )
+    return LossTerms(summed, _at_least_one_label((weights * counts).sum(), summed.dtype))
 
 
-LOSS_FUNCTIONS: dict[str, Callable[[Tensor, Tensor, AllReduce | None], LossTerms]] = {
-    name: globals()[name] for name in LOSSES
-}
+def label_counts(loss: str, labels: Tensor, num_outputs: int) -> Tensor:
+    """Return the counts of labels that normalise a loss, float64; those of parts of a batch add up.
+
+    How many are present, (1,); for ``"weighted_cross_entropy"`` how many are of each class, (C,).
+
+    Parameters
+    ----------
+    loss
+        Its name.
+    labels
+        As the loss takes them, of any leading shape.
+    num_outputs
+        C, for classes.
+    """
+    if labels.is_floating_point():
+        return (~torch.isnan(labels)).sum(dtype=torch.float64).view(1)
+    present = labels >= 0
+    _require_classes(labels, num_outputs)
+    if loss != "weighted_cross_entropy":
+        return present.sum(dtype=torch.float64).view(1)
+    counts = torch.zeros(num_outputs, dtype=torch.float64, device=labels.device)
+    return counts.scatter_add(0, labels.flatten().clamp(min=0).long(), present.flatten().double())
+
+
+LOSS_FUNCTIONS: dict[str, Callable[..., LossTerms]] = {name: globals()[name] for name in LOSSES}
 """The function above of each loss in `grpe_dgl.objectives`."""
 
 
-def _terms(summed: Tensor, normaliser: Tensor, all_reduce: AllReduce | None) -> LossTerms:
-    normaliser = normaliser.to(device=summed.device, dtype=torch.float64)
-    if all_reduce is not None:
-        normaliser = all_reduce(normaliser)
-    return LossTerms(summed, torch.where(normaliser > 0, normaliser, 1.0).to(summed.dtype))
+def _terms(summed: Tensor, loss: str, labels: Tensor, all_reduce: AllReduce | None, counts: Tensor | None) -> LossTerms:
+    if counts is None:
+        counts = label_counts(loss, labels, labels.shape[-1] if labels.is_floating_point() else 2**31)
+        counts = counts if all_reduce is None else all_reduce(counts)
+    return LossTerms(summed, _at_least_one_label(counts.sum(), summed.dtype))
+
+
+def _at_least_one_label(normaliser: Tensor, dtype: torch.dtype) -> Tensor:
+    return torch.where(normaliser > 0, normaliser, 1.0).to(dtype)
 
 
 def _full(predictions: Tensor) -> Tensor:
@@ -142,25 +187,33 @@ def _full(predictions: Tensor) -> Tensor:
 
 
 def _present(predictions: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return predictions and labels where there is a label, flat, and the mask (N, T)."""
+    """Return predictions and labels, zero where there is no label, and the mask of labels, (N, T) each."""
     if predictions.shape != labels.shape:
         raise InputError(
             f"labels have shape {tuple(labels.shape)}; accepted: that of the predictions, {tuple(predictions.shape)}"
         )
     predictions = _full(predictions)
     present = ~torch.isnan(labels)
-    return predictions[present], labels[present].to(predictions.dtype), present
+    # Predictions too: a gradient of zero times one that is not finite would be NaN.
+    return (
+        torch.where(present, predictions, 0.0),
+        torch.where(present, labels, 0.0).to(predictions.dtype),
+        present,
+    )
 
 
-def _classes(predictions: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Return logits (n, C) and class numbers (n,) of the n rows that have a label."""
+def _classes(predictions: Tensor, labels: Tensor) -> Tensor:
+    """Return logits (N, C) in at least float32, zero for the rows without a label."""
     if predictions.dim() != 2 or labels.shape != predictions.shape[:1]:
         raise InputError(
             f"predictions have shape {tuple(predictions.shape)} and labels {tuple(labels.shape)}; "
             "accepted: (N, classes) and (N,)"
         )
-    present = labels >= 0
-    predictions, labels = _full(predictions)[present], labels[present].long()
-    if len(labels) and int(labels.max()) >= predictions.shape[1]:
-        raise InputError(f"a label is {int(labels.max())}; accepted: 0..{predictions.shape[1] - 1}, or -1 for missing")
-    return predictions, labels
+    _require_classes(labels, predictions.shape[1])
+    return torch.where((labels >= 0).unsqueeze(-1), _full(predictions), 0.0)
+
+
+def _require_classes(labels: Tensor, num_classes: int) -> None:
+    """Raise if a label is no class; labels on another device were checked before they were moved there."""
+    if labels.device.type == "cpu" and labels.numel() and int(labels.max()) >= num_classes:
+        raise InputError(f"a label is {int(labels.max())}; accepted: 0..{num_classes - 1}, or -1 for missing")

@@ -71,18 +71,57 @@ def accuracy(predictions: Tensor, labels: Tensor) -> float:
 
 
 def weighted_accuracy(predictions: Tensor, labels: Tensor) -> float:
-    """Accuracy of the SBM benchmarks (PATTERN, CLUSTER): the mean over classes of the recall of each.
+    """Mean over classes of the recall of each, over the whole split.
 
-    Logits (N, C) and class numbers (N,), -1 for a missing one. Classes without a label are left out. The benchmarks
-    compute this per batch and average over batches; here it is computed once over the whole split, which does not
-    depend on the batch size.
+    Logits (N, C) and class numbers (N,), -1 for a missing one. Classes without a label are left out.
     """
     true, predicted = _classes("weighted_accuracy", predictions, labels)
     return float(recall_score(true, predicted, labels=np.unique(true), average="macro"))
 
 
-METRIC_FUNCTIONS: dict[str, Callable[[Tensor, Tensor], float]] = {name: globals()[name] for name in METRICS}
-"""The function above of each metric in `grpe_dgl.objectives`: predictions and labels of a whole split to a number."""
+def sbm_accuracy(predictions: Tensor, labels: Tensor, batch: Tensor | None = None) -> float:
+    """Accuracy of the SBM benchmarks (PATTERN, CLUSTER) as their own code computes it: a mean over batches.
+
+    ::
+
+        accuracy of a batch = sum_c recall_c / C_b      C_b: classes that occur among its labels or its predictions
+        result = mean over batches                      a last, smaller batch counts like the others
+
+    A class that is predicted but has no label counts with a recall of 0, unlike in `weighted_accuracy`. The benchmarks'
+    code numbers the classes of a batch anew where one occurs neither in labels nor in predictions and then compares
+    different classes; here the recalls are those of the classes themselves.
+
+    Parameters
+    ----------
+    predictions, labels
+        Logits (N, C) and class numbers (N,), -1 for a missing one.
+    batch
+        The number of the batch that each row belongs to, (N,) int64; None: all rows are one batch. Batches without a
+        label are left out.
+    """
+    true, predicted = _classes("sbm_accuracy", predictions, labels)
+    batches = np.zeros(len(labels), np.int64) if batch is None else batch.cpu().numpy()
+    batches = batches[(labels >= 0).cpu().numpy()]
+    classes = predictions.shape[1]
+    numbers, place = np.unique(batches, return_inverse=True)
+    shape = (len(numbers), classes)
+
+    def count(of_class: npt.NDArray[np.int64], rows: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+        """Return how often each class occurs in each batch, (batches, C), among the given rows."""
+        flat = np.bincount(place[rows] * classes + of_class[rows], minlength=shape[0] * shape[1])
+        return flat.reshape(shape)
+
+    every = np.ones(len(true), bool)
+    labelled, guessed, hit = count(true, every), count(predicted, every), count(true, true == predicted)
+    recall = hit / np.maximum(labelled, 1)
+    return float((recall.sum(1) / ((labelled + guessed) > 0).sum(1)).mean())
+
+
+METRIC_FUNCTIONS: dict[str, Callable[..., float]] = {name: globals()[name] for name in METRICS}
+"""The function above of each metric in `grpe_dgl.objectives`: predictions and labels of a whole split to a number.
+
+Those of metrics that are computed per batch take the batch of every row as their third argument.
+"""
 
 
 def is_defined(name: str, labels: Tensor) -> bool:

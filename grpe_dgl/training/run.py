@@ -11,7 +11,9 @@ import torch
 from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
 from grpe_dgl.checkpoint.transfer import freeze_encoder
+from grpe_dgl.data.batching.parts import Division
 from grpe_dgl.data.dataset import Dataset
+from grpe_dgl.data.identity import DataIdentity
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import write_text
 from grpe_dgl.models.model import GraphModel
@@ -19,12 +21,13 @@ from grpe_dgl.recipe import Recipe
 from grpe_dgl.recipe.comparison import require_same_recipe
 from grpe_dgl.training.curves import draw_curves
 from grpe_dgl.training.distributed import SINGLE, Processes
-from grpe_dgl.training.evaluation import is_labelled, measure, predict_split
+from grpe_dgl.training.evaluation import batch_of_rows, is_labelled, measure, predict_split
 from grpe_dgl.training.history import best_epoch, seconds_by_part, to_csv
 from grpe_dgl.training.loop import train, training_batches
 from grpe_dgl.training.run_folder import RunFolder
 from grpe_dgl.training.schedule import Schedule
 from grpe_dgl.training.state import State, make_optimizer, seed_everything
+from grpe_dgl.training.step import training_division
 from grpe_dgl.training.stop_request import Stopped, StopRequest
 
 SECONDS_BETWEEN_SAVES = 600.0  # within an epoch; a checkpoint is saved at the end of every epoch anyway
@@ -36,8 +39,9 @@ class Callbacks:
 
     start: Callable[[int, int, int], object] = lambda epochs, update, updates: None
     """Before the first update: epochs and updates that an earlier session completed, and updates in all."""
-    step: Callable[[int, int, float, float], object] = lambda update, updates, loss, rate: None
-    """After every update: updates completed, updates in all, loss and learning rate."""
+    step: Callable[[int, int, float | None, float], object] = lambda update, updates, loss, rate: None
+    """After every update: updates completed, updates in all, the last loss that was read, and learning rate. On any
+    device but the CPU the loss is read every 50 updates, and None before."""
     epoch: Callable[[dict[str, Any], bool], object] = lambda row, is_best: None
     """After every epoch: its row of ``metrics.csv`` and whether it is the best so far."""
 
@@ -55,6 +59,7 @@ def run(
     stop: StopRequest | None = None,
     callbacks: Callbacks = NO_CALLBACKS,
     backend: str | None = None,
+    padded: bool | None = None,
 ) -> dict[str, Any]:
     """Train one model with one seed, or resume its training, and return its results.
 
@@ -79,13 +84,18 @@ def run(
         Report progress.
     backend
         See `grpe_dgl.ops.relative_attention`.
+    padded
+        See `grpe_dgl.training.loop.train`.
     """
     recipe = recipe.fit_to_task(data.task)
     training = recipe.training
     assert training.metric is not None and training.loss is not None
     files = RunFolder(folder)
+    identity = DataIdentity.of(data.store)
     results = files.read_results()
     if results is not None:
+        if files.best.exists():
+            _require_same_data(load_checkpoint(files.best), identity, files.best, data)
         return results
     folder.mkdir(parents=True, exist_ok=True)
 
@@ -95,12 +105,17 @@ def run(
     provenance = {} if start is None else start(model)
     if training.freeze_encoder:
         freeze_encoder(model)
+    _require_supported(model, recipe)
+    model.checkpoint_layers = training.checkpoint_layers
     model.to(processes.device)
+    if training.compile:
+        model.compile(dynamic=True)
     state = State(model, make_optimizer(model, training))
     seed_everything(training.seed, processes)
     if files.last.exists():
         saved = load_checkpoint(files.last)
         require_same_recipe(recipe, saved.recipe, files.last)
+        _require_same_data(saved, identity, files.last, data)
         model.load_state_dict(saved.weights)
         if saved.training is None:
             raise InputError(f"{files.last} cannot be resumed: it holds a finished model")
@@ -125,6 +140,7 @@ def run(
             metrics=metrics,
             provenance=provenance,
             training=resume,
+            data_identity=identity,
         ).save(path)
 
     batches = training_batches(data, training, processes)
@@ -132,12 +148,14 @@ def run(
     callbacks.start(len(state.history), state.update, schedule.last_update)
     saved_at = time.monotonic()
 
-    def after_step(loss: float, rate: float) -> None:
+    def after_step(loss: float | None, rate: float) -> None:
         nonlocal saved_at
         callbacks.step(state.update, schedule.last_update, loss, rate)
         asked = stop is not None and stop.asked
         due = processes.is_main and time.monotonic() - saved_at >= SECONDS_BETWEEN_SAVES
         if processes.world_size > 1:  # all processes stop and save after the same update
+            if state.losses is not None and state.losses.pending:
+                return  # not between two reads of the loss: comparing flags would make a GPU wait for the host
             flags = processes.all_reduce(torch.tensor([float(asked), float(due)]))
             asked, due = bool(flags[0]), bool(flags[1])
         if asked or due:
@@ -146,7 +164,9 @@ def run(
         if asked:
             raise Stopped
 
-    for row in train(state, data, training, batches, schedule, processes=processes, after_step=after_step):
+    for row in train(
+        state, data, training, batches, schedule, processes=processes, padded=padded, after_step=after_step
+    ):
         is_best = best_epoch(state.history, training.metric) == len(state.history) - 1
         # best.ckpt first: if the process is killed between the two, the epoch is repeated with the same result.
         if is_best or not files.best.exists():
@@ -158,13 +178,37 @@ def run(
         callbacks.epoch(row, is_best)
         processes.wait()
     stopped_early = len(state.history) < schedule.epochs
-    return _finish(recipe, data, files, state, processes, stopped_early=stopped_early)
+    division = training_division(model, training, processes.device, padded)
+    return _finish(recipe, data, files, state, processes, division, stopped_early=stopped_early)
+
+
+def _require_supported(model: GraphModel, recipe: Recipe) -> None:
+    """Raise if the recipe asks for a way to compute that the model's family does not have."""
+    for key, supported in (("checkpoint_layers", model.checkpoints_layers), ("compile", model.takes_padded)):
+        if getattr(recipe.training, key) and not supported:
+            raise InputError(
+                f"training.{key} is true, which models of the family {recipe.model.NAME} do not support; "
+                "accepted: false"
+            )
+
+
+def _require_same_data(saved: Checkpoint, identity: DataIdentity, path: Path, data: Dataset) -> None:
+    """Raise if a run's checkpoint records other data; those written before that was recorded pass."""
+    if saved.data_identity is not None:
+        saved.data_identity.require_same(identity, what=str(path), data=str(data.store.path))
 
 
 def _finish(
-    recipe: Recipe, data: Dataset, files: RunFolder, state: State, processes: Processes, *, stopped_early: bool
+    recipe: Recipe,
+    data: Dataset,
+    files: RunFolder,
+    state: State,
+    processes: Processes,
+    division: Division,
+    *,
+    stopped_early: bool,
 ) -> dict[str, Any]:
-    """Evaluate the best model on every labelled split except train; write and return the results."""
+    """Evaluate the best model on every labelled split; write and return the results."""
     training = recipe.training
     assert training.metric is not None and training.loss is not None
     processes.wait()
@@ -173,7 +217,7 @@ def _finish(
     index = best_epoch(state.history, training.metric)
     splits = {}
     for name, split in data.splits.items():
-        if name == "train" or not len(split) or not is_labelled(split):
+        if not len(split) or not is_labelled(split):
             continue
         predictions = predict_split(
             state.model,
@@ -182,8 +226,10 @@ def _finish(
             batch_size=training.batch_size,
             processes=processes,
             precision=training.precision,
+            division=division,
         )
-        splits[name] = measure(training.metric, predictions, split.labels())
+        batches = batch_of_rows(split, training.batch_size)
+        splits[name] = measure(training.metric, predictions, split.labels(), batches)
     seconds = seconds_by_part(state.history)
     results = {
         "dataset": best.schema.name,

@@ -1,13 +1,16 @@
 """The state of a run: everything that changes during training and is needed to resume it exactly."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from grpe_dgl.models.model import GraphModel
 from grpe_dgl.recipe import TrainingRecipe
 from grpe_dgl.training.distributed import Processes
+
+if TYPE_CHECKING:
+    from grpe_dgl.training.loss_window import LossWindow
 
 
 @dataclass
@@ -35,9 +38,16 @@ class State:
     """A row for every completed epoch; see `grpe_dgl.training.history`."""
     sums: Sums = field(default_factory=Sums)
     """Sums of the current epoch."""
+    losses: "LossWindow | None" = None
+    """Losses that are still on the device; `to_dict` reads them."""
 
     def to_dict(self, processes: Processes) -> dict[str, Any]:
-        """Return everything but the weights as tensors and plain values; all processes must call this together."""
+        """Return everything but the weights as tensors and plain values; all processes must call this together.
+
+        Raises a `grpe_dgl.training.loss_window.DivergedError` if a loss that was not read yet is not finite.
+        """
+        if self.losses is not None:
+            self.losses.read(self.sums)
         random = processes.gather(_random_state(processes.device).unsqueeze(0))
         return {
             "optimizer": self.optimizer.state_dict(),

@@ -1,7 +1,7 @@
 """Train every run of a recipe, its seeds and variants, and compare them with the paper."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Any
 
 from grpe_dgl.data import load
 from grpe_dgl.data.dataset import Dataset
+from grpe_dgl.data.encodings.prepare import prepare_encodings
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import write_text
 from grpe_dgl.io.lock import exclusive
@@ -20,6 +21,7 @@ from grpe_dgl.training.evaluation import require_validation
 from grpe_dgl.training.run import NO_CALLBACKS, Callbacks, run
 from grpe_dgl.training.stop_request import StopRequest
 from grpe_dgl.workflows.plan import FinishedRun, PlannedRun, plan
+from grpe_dgl.workflows.setting import differences
 from grpe_dgl.workflows.summary import summarise, write_summary
 
 
@@ -46,6 +48,8 @@ def run_experiment(
     processes: Processes = SINGLE,
     stop: StopRequest | None = None,
     start: Callable[[GraphModel], dict[str, Any]] | None = None,
+    written: Recipe | None = None,
+    differs: Sequence[str] = (),
     callbacks: ExperimentCallbacks | None = None,
 ) -> list[FinishedRun]:
     """Train every run of a recipe, one after the other, and write the table that compares them.
@@ -70,6 +74,11 @@ def run_experiment(
         is raised.
     start
         Puts other weights than random ones into each new model, and returns where they come from.
+    written
+        The recipe as its file has it, where `recipe` has changes: runs that differ from it are marked beside the
+        number of the paper. Those that quote a number of a shipped recipe are compared with that recipe.
+    differs
+        What else differs from the setting of the paper's number, such as the model that `start` takes weights from.
     callbacks
         Report progress.
 
@@ -88,39 +97,38 @@ def run_experiment(
     with contextlib.ExitStack() as stack:
         if processes.is_main:
             _prepare_folder(recipe, out, resume=resume, stack=stack)
+            for planned in planned_runs:
+                prepare_encodings(data.store, planned.recipe.model.view.encodings)
         processes.wait()
         callbacks.start(data)
-        finished = _train(planned_runs, dataset_folder, start, processes, stop, callbacks)
+        finished = []
+        for planned in planned_runs:
+            data = load(dataset_folder, view=planned.recipe.model.view)
+            with callbacks.run(planned, data) as of_run:
+                results = run(
+                    planned.recipe,
+                    data,
+                    planned.folder,
+                    start=start,
+                    processes=processes,
+                    stop=stop,
+                    callbacks=of_run,
+                )
+            marks = differences(
+                _without_variants(recipe, planned.variant),
+                data.manifest,
+                data.task,
+                None if written is None else _without_variants(written, planned.variant),
+            )
+            finished.append(FinishedRun(planned, results, (*marks, *differs)))
+            callbacks.finish(finished[-1])
         if processes.is_main:
             write_summary(summarise(finished, recipe), out)
     return finished
 
 
-def _train(
-    planned_runs: list[PlannedRun],
-    dataset_folder: Path,
-    start: Callable[[GraphModel], dict[str, Any]] | None,
-    processes: Processes,
-    stop: StopRequest | None,
-    callbacks: ExperimentCallbacks,
-) -> list[FinishedRun]:
-    """Train the runs one after the other."""
-    finished = []
-    for planned in planned_runs:
-        data = load(dataset_folder, view=planned.recipe.model.view)
-        with callbacks.run(planned, data) as of_run:
-            results = run(
-                planned.recipe,
-                data,
-                planned.folder,
-                start=start,
-                processes=processes,
-                stop=stop,
-                callbacks=of_run,
-            )
-        finished.append(FinishedRun(planned, results))
-        callbacks.finish(finished[-1])
-    return finished
+def _without_variants(recipe: Recipe, variant: str | None) -> Recipe:
+    return recipe if variant is None or variant not in recipe.variants else recipe.variant(variant)
 
 
 def _prepare_folder(recipe: Recipe, out: Path, *, resume: bool, stack: contextlib.ExitStack) -> None:

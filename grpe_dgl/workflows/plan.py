@@ -32,6 +32,8 @@ class FinishedRun:
     planned: PlannedRun
     results: dict[str, Any]
     """The content of ``results.json``; see `grpe_dgl.training.run.run`."""
+    differs: tuple[str, ...] = ()
+    """What differs from the setting of the paper's number beside it; see `grpe_dgl.workflows.setting`."""
 
 
 def plan(recipe: Recipe, out: Path) -> list[PlannedRun]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from grpe_dgl.io.atomic_file import write_text
 from grpe_dgl.objectives import METRICS
-from grpe_dgl.recipe import Recipe
+from grpe_dgl.recipe import Paper, Recipe
 from grpe_dgl.workflows.plan import FinishedRun, PlannedRun
 
 
@@ -28,11 +28,12 @@ def summarise(finished: Sequence[FinishedRun], recipe: Recipe) -> dict[str, Any]
     """Return mean and standard deviation over the seeds, per variant and split, beside the paper's number."""
     rows = []
     for variant in recipe.variants or [None]:
-        results = [run.results for run in finished if run.planned.variant == variant]
+        runs = [run for run in finished if run.planned.variant == variant]
+        results = [run.results for run in runs]
         paper = recipe.paper if variant is None else recipe.variants[variant].paper
         splits = {}
-        for split in results[0]["splits"]:
-            values = [result["splits"][split] for result in results]
+        for split in dict.fromkeys(split for result in results for split in result["splits"]):
+            values = [result["splits"][split] for result in results if split in result["splits"]]
             spread = None
             if len(values) > 1:  # the paper's deviation is over its runs: that of a sample
                 spread = statistics.stdev(values) if all(map(math.isfinite, values)) else math.nan
@@ -42,33 +43,51 @@ def summarise(finished: Sequence[FinishedRun], recipe: Recipe) -> dict[str, Any]
                 "variant": variant,
                 "metric": results[0]["metric"],
                 "runs": len(results),
+                "parameters": results[0].get("parameters"),
                 "splits": splits,
                 "paper": None if paper is None else dataclasses.asdict(paper),
+                "differs": list(runs[0].differs),
             }
         )
     return {"rows": rows}
 
 
 def table(summary: dict[str, Any]) -> str:
-    """Return a summary as a Markdown table, the paper's numbers, if there are any, beside ours."""
-    splits = list(dict.fromkeys(split for row in summary["rows"] for split in row["splits"]))
-    metric = METRICS[summary["rows"][0]["metric"]]
-    has_variants = summary["rows"][0]["variant"] is not None
-    papers = [row["paper"] if row["paper"] and row["paper"]["value"] is not None else None for row in summary["rows"]]
-    header = [*(["variant"] if has_variants else []), "runs", *(f"{split} {metric.name}" for split in splits)]
-    if any(papers):
-        header.append("paper")
+    """Return a summary as a Markdown table, the paper's numbers, if there are any, beside ours.
+
+    Where the setting is not that of the paper's number, a mark beside the number refers to a line below the table.
+    """
+    rows = summary["rows"]
+    splits = list(dict.fromkeys(split for row in rows for split in row["splits"]))
+    metric = METRICS[rows[0]["metric"]]
+    has_variants = rows[0]["variant"] is not None
+    papers = [Paper(**row["paper"]).text() if row["paper"] else "" for row in rows]
+    header = ["runs", "parameters", *(f"{split} {metric.name}" for split in splits)]
+    header = [*(["variant"] if has_variants else []), *header, *(["paper"] if any(papers) else [])]
     lines = [header, ["---"] * len(header)]
-    for row, paper in zip(summary["rows"], papers, strict=True):
+    notes: list[str] = []
+    for row, paper in zip(rows, papers, strict=True):
         cells = [row["variant"]] if has_variants else []
-        cells.append(str(row["runs"]))
+        cells += [str(row["runs"]), "" if row["parameters"] is None else f"{row['parameters']:,}"]
         for split in splits:
             numbers = row["splits"].get(split)
             cells.append("" if numbers is None else metric.text(numbers["mean"], numbers["deviation"]))
         if any(papers):
-            cells.append("" if paper is None else f"{paper['value']} ({paper['metric']})")
+            cells.append(paper + _mark(row["differs"], notes) if paper else "")
         lines.append(cells)
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    text = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    below = [f"[{number}] not the setting of the paper's number: {note}\n" for number, note in enumerate(notes, 1)]
+    return "\n".join([text, *below])
+
+
+def _mark(differs: Sequence[str], notes: list[str]) -> str:
+    """Return the mark of what differs, `` [1]``, and add it to the notes unless they have it; empty without any."""
+    if not differs:
+        return ""
+    note = "; ".join(differs)
+    if note not in notes:
+        notes.append(note)
+    return f" [{notes.index(note) + 1}]"
 
 
 def write_summary(summary: dict[str, Any], out: Path) -> None:

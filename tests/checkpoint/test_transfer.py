@@ -103,6 +103,38 @@ def test_vocabularies_that_do_not_fit():
         require_transferable(separate, source.recipe.model, source.schema, what="x.ckpt", target="data/y")
 
 
+@pytest.mark.parametrize("share", [True, False])
+def test_the_transformer_alone_crosses_vocabularies(share):
+    source = trained.checkpoint(overrides={"model.share_encodings": share})
+    settings = source.recipe.model
+    schema = dataclasses.replace(source.schema, vocabulary="zinc", node_vocabulary=(28,), edge_columns=(4,))
+    require_transferable(source, settings, schema, what="x.ckpt", target="data/y", transfer="transformer")
+    torch.manual_seed(99)
+    model = build_model(settings, schema)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    carried = transfer_weights(source, model, settings, "transformer")
+    new = {name for name, tensor in model.state_dict().items() if torch.equal(tensor, before[name])}
+    edges = {name for name in before if name.endswith("_edge.weight")}
+    nodes = {name for name in before if name.startswith("nodes.")}
+    assert len(edges) == (3 if share else 9) and nodes and edges | nodes <= new
+    for name, tensor in model.state_dict().items():
+        if name not in edges | nodes and not name.startswith("head."):
+            assert torch.equal(tensor, source.weights[name]), name
+    count = len(edges | nodes)
+    assert carried.fresh[1:] == [f"embeddings of nodes and edges ({count} tensors)"]
+    assert carried.left == [f"its embeddings of nodes and edges ({count} tensors)"]
+    rest = [t for name, t in source.weights.items() if name not in edges | nodes and not name.startswith("head.")]
+    assert carried.numbers == sum(tensor.numel() for tensor in rest)
+
+
+def test_another_vocabulary_has_a_way_out():
+    source = trained.checkpoint()
+    other = dataclasses.replace(source.schema, vocabulary="zinc", node_vocabulary=(28,))
+    with pytest.raises(InputError) as refused:
+        require_transferable(source, source.recipe.model, other, what="x.ckpt", target="data/y")
+    assert refused.value.hint == "transfer_transformer"
+
+
 def test_a_frozen_encoder_trains_the_head_alone():
     model = trained.checkpoint().model()
     freeze_encoder(model)

@@ -1,10 +1,12 @@
 """A recipe read from files: the one that is named, and those it extends."""
 
+from pathlib import Path
+
 import pytest
 import yaml
 
 from grpe_dgl.errors import InputError
-from grpe_dgl.recipe import Recipe, load_recipe
+from grpe_dgl.recipe import Recipe, load_recipe, recipe_text
 from grpe_dgl.recipe.load import MAX_BASES, read_recipe
 
 BASE = {
@@ -134,3 +136,15 @@ def test_too_many_in_a_row_are_refused(write):
         InputError, match=rf"6.yaml: extends more than {MAX_BASES} recipes in a row: .*6.yaml -> .*0.ya"
     ):
         load_recipe(path)
+
+
+def test_the_path_of_a_shipped_recipe_in_a_clone_works_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for path in ("recipes/cluster.yaml", Path("./recipes/cluster.yaml")):
+        assert load_recipe(path) == load_recipe("cluster") and recipe_text(path) == recipe_text("cluster")
+    for path in ("recipes/mine.yaml", "other/cluster.yaml", tmp_path / "recipes" / "cluster.yaml", "cluster.yaml"):
+        with pytest.raises(InputError, match="there is no such file"):
+            load_recipe(path)
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes" / "cluster.yaml").write_text("extends: zinc\n")
+    assert load_recipe("recipes/cluster.yaml").dataset == "zinc"  # a file that exists is read

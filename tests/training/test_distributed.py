@@ -11,6 +11,8 @@ import torch
 
 import grpe_dgl.data
 from grpe_dgl.checkpoint.file import load_checkpoint
+from grpe_dgl.errors import InputError
+from grpe_dgl.training.distributed import device_of_process
 from grpe_dgl.training.run import run
 from tests.training.tiny import recipe, write_dataset
 
@@ -26,7 +28,8 @@ from grpe_dgl.training.run import run
 torch.set_num_threads(1)
 with processes(torch.device("cpu")) as group:
     assert group.world_size == 2
-    run(load_recipe(sys.argv[1]), grpe_dgl.data.load(sys.argv[2]), Path(sys.argv[3]), processes=group)
+    data = grpe_dgl.data.load(sys.argv[2])
+    run(load_recipe(sys.argv[1]), data, Path(sys.argv[3]), processes=group, padded="padded" in sys.argv or None)
 """
 
 
@@ -55,7 +58,8 @@ def two_processes(program, *arguments):
 @pytest.mark.parametrize("kind", ["regression", "binary", "multiclass"])
 def test_two_processes_equal_one(kind, tmp_path):
     path = write_dataset(tmp_path / "data", kind, count=27)  # 19 to train on: the last batch is uneven
-    loss = {"training__loss": "weighted_cross_entropy"} if kind == "multiclass" else {}
+    loss = {"training__loss": "weighted_cross_entropy", "training__metric": "sbm_accuracy"}
+    loss = loss if kind == "multiclass" else {}
     settings = recipe(**QUIET, **loss)
     one = run(settings, grpe_dgl.data.load(path), tmp_path / "one")
     (tmp_path / "recipe.yaml").write_text(settings.to_yaml())
@@ -68,6 +72,34 @@ def test_two_processes_equal_one(kind, tmp_path):
     metrics = [[row[f"valid_{one['metric']}"] for row in checkpoint.training["history"]] for checkpoint in saved]
     assert metrics[1] == pytest.approx(metrics[0], rel=1e-4)
     assert len(saved[1].training["random"]) == 2
+
+
+@pytest.mark.slow
+def test_two_processes_with_padded_micro_batches_equal_one(tmp_path):
+    """As on GPUs: processes compute their shares in different numbers of groups and exchange gradients once."""
+    path = write_dataset(tmp_path / "data", "multiclass", count=27)
+    settings = recipe(**QUIET, training__loss="weighted_cross_entropy", training__batch_size=9)
+    run(settings, grpe_dgl.data.load(path), tmp_path / "one")
+    parted = settings.override({"training.micro_batch_size": 2})
+    (tmp_path / "recipe.yaml").write_text(parted.to_yaml())
+    two_processes(["-c", PROGRAM], tmp_path / "recipe.yaml", path, tmp_path / "two", "padded")
+    saved = [load_checkpoint(tmp_path / name / "last.ckpt") for name in ("one", "two")]
+    for name, tensor in saved[0].weights.items():
+        torch.testing.assert_close(saved[1].weights[name], tensor, rtol=1e-4, atol=1e-5)
+    losses = [[row["train_loss"] for row in checkpoint.training["history"]] for checkpoint in saved]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4)
+
+
+def test_every_process_takes_the_gpu_of_its_local_rank():
+    cuda = torch.device("cuda")
+    assert [device_of_process(cuda, local_rank=rank, count=4) for rank in (0, 3)] == [
+        torch.device("cuda", 0),
+        torch.device("cuda", 3),
+    ]
+    with pytest.raises(InputError, match="process 2 of this machine has no GPU of its own: there are 2 GPUs"):
+        device_of_process(cuda, local_rank=2, count=2)
+    with pytest.raises(InputError, match="the device is cuda:1 for several processes; accepted: cuda"):
+        device_of_process(torch.device("cuda:1"), local_rank=0, count=2)
 
 
 @pytest.mark.slow

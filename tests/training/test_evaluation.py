@@ -9,6 +9,7 @@ from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.errors import InputError
 from grpe_dgl.training.distributed import SINGLE, Processes
 from grpe_dgl.training.evaluation import (
+    batch_of_rows,
     by_target,
     is_labelled,
     measure,
@@ -65,6 +66,13 @@ def test_predictions_of_several_processes_are_in_the_order_of_the_split(data, mo
 def test_measure_is_nan_where_the_metric_is_undefined():
     assert math.isnan(measure("rocauc", torch.zeros(3, 1), torch.ones(3, 1)))
     assert measure("mae", torch.zeros(2, 1), torch.tensor([[1.0], [NAN]])) == 1.0
+
+
+def test_rows_belong_to_consecutive_graphs_of_the_split(data):
+    batch = batch_of_rows(data.train, 8)
+    rows = data.train.batches(batch_size=8).epoch(0)
+    assert batch.tolist() == [number for number, part in enumerate(rows) for _ in range(len(part.label))]
+    assert len(batch) == len(data.train.labels()) and int(batch[-1]) == 2
 
 
 def test_by_target():

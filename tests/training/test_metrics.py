@@ -163,6 +163,35 @@ def test_a_class_that_is_predicted_but_never_labelled():
     assert METRIC_FUNCTIONS["weighted_accuracy"](logits, torch.tensor([0, 0, 1])) == pytest.approx((1 / 2 + 1) / 2)
 
 
+def test_sbm_accuracy_literal():
+    """Two graphs a batch. In the first, class 2 is predicted but never labelled; the last batch is smaller."""
+    logits = torch.eye(3)[torch.tensor([0, 2, 1, 1, 0, 0, 2])]
+    labels = torch.tensor([0, 0, 1, 1, 1, -1, 2])
+    batch = torch.tensor([0, 0, 0, 0, 1, 1, 2])
+    expected = ((1 / 2 + 2 / 2 + 0) / 3 + (0 + 0) / 2 + 1) / 3  # in the second, class 0 is predicted, 1 labelled
+    assert METRIC_FUNCTIONS["sbm_accuracy"](logits, labels, batch) == pytest.approx(expected, rel=1e-12)
+    assert METRIC_FUNCTIONS["sbm_accuracy"](logits, labels) == pytest.approx((1 / 2 + 2 / 3 + 1) / 3, rel=1e-12)
+
+
+def test_sbm_accuracy_is_the_mean_over_batches_of_balanced_accuracy():
+    """Where every class is labelled in every batch, each batch's value is scikit-learn's."""
+    rng = np.random.default_rng(1)
+    sizes = [40, 60, 25]
+    labels = torch.from_numpy(np.concatenate([rng.permutation(np.arange(size) % 6) for size in sizes]))
+    logits = torch.from_numpy(rng.normal(size=(sum(sizes), 6)) + 1.5 * np.eye(6)[labels])
+    batch = torch.repeat_interleave(torch.tensor([0, 1, 2]), torch.tensor(sizes))
+    values = [balanced_accuracy_score(labels[batch == b], logits[batch == b].argmax(1)) for b in range(3)]
+    assert METRIC_FUNCTIONS["sbm_accuracy"](logits, labels, batch) == pytest.approx(np.mean(values), rel=1e-12)
+    assert METRIC_FUNCTIONS["weighted_accuracy"](logits, labels) != pytest.approx(np.mean(values), rel=1e-3)
+
+
+def test_sbm_accuracy_leaves_out_batches_without_a_label():
+    logits, labels = torch.eye(2)[torch.tensor([0, 0, 1])], torch.tensor([0, -1, 1])
+    assert METRIC_FUNCTIONS["sbm_accuracy"](logits, labels, torch.tensor([0, 1, 2])) == 1.0
+    with pytest.raises(InputError, match="sbm_accuracy is undefined: none of the 3 rows has a label"):
+        METRIC_FUNCTIONS["sbm_accuracy"](logits, torch.full((3,), -1), torch.tensor([0, 1, 2]))
+
+
 def _binary(targets: int) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(targets)
     labels = (torch.randn(60, targets, generator=generator, dtype=torch.float64) > 0).double()

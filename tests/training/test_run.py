@@ -9,7 +9,7 @@ import grpe_dgl.data
 from grpe_dgl.checkpoint.file import load_checkpoint
 from grpe_dgl.errors import InputError
 from grpe_dgl.training.evaluation import predict_split
-from grpe_dgl.training.loop import DivergedError
+from grpe_dgl.training.loss_window import DivergedError
 from grpe_dgl.training.run import Callbacks, run
 from grpe_dgl.training.stop_request import Stopped, StopRequest
 from tests.training.tiny import recipe, write_dataset
@@ -59,7 +59,7 @@ def test_folder_holds_everything(data, tmp_path):
     assert [row["epoch"] for row in rows] == ["1", "2", "3"] and [row["updates"] for row in rows] == ["5", "10", "15"]
     assert json.loads((tmp_path / "run" / "results.json").read_text()) == results
     assert results["epochs"] == 3 and results["metric"] == data.task.metric
-    assert set(results["splits"]) == {"valid", "test"} and all(map(math.isfinite, results["splits"].values()))
+    assert set(results["splits"]) == {"train", "valid", "test"} and all(map(math.isfinite, results["splits"].values()))
 
 
 def test_same_seed_same_numbers(data, tmp_path):

@@ -29,7 +29,7 @@ def test_returns_every_run_with_its_results_and_prints_nothing(dataset, tmp_path
     values = [run.results["splits"]["test"] for run in finished]
     summary = json.loads((out / "summary.json").read_text())
     assert summary["rows"][0]["splits"]["test"]["values"] == values and values[0] != values[1]
-    assert (out / "table.md").read_text().startswith("| runs | valid mae | test mae |\n")
+    assert (out / "table.md").read_text().startswith("| runs | parameters | train mae | valid mae | test mae |\n")
     assert tuple(capfd.readouterr()) == ("", "")
 
 

@@ -3,8 +3,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from grpe_dgl.checkpoint.file import load_checkpoint
+from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
+from grpe_dgl.data.catalogue import schema_of
 from grpe_dgl.errors import InputError
+from grpe_dgl.recipe import load_recipe
 from grpe_dgl.workflows.experiment import run_experiment
 from grpe_dgl.workflows.finetune import Pretrained
 from tests.training.tiny import recipe, write_dataset
@@ -43,3 +45,20 @@ def test_weights_that_do_not_fit(source, tmp_path):
         source.preview(source.adapt(recipe()).override({"model.hidden_size": 32}), data)
     with pytest.raises(InputError, match="is not a checkpoint"):
         Pretrained.load(Path(__file__))
+
+
+def test_a_start_from_another_model_than_the_papers_is_listed():
+    """molhiv starts from a model of pcqm4m: its recipe and its dataset are compared."""
+    molhiv = load_recipe("molhiv")
+
+    def listed(recipe, dataset="pcqm4m", **provenance):
+        saved = Checkpoint(recipe=recipe, schema=schema_of(dataset), weights={}, provenance=provenance)
+        return Pretrained(Path("x.ckpt"), saved).differences(molhiv)
+
+    assert listed(load_recipe("pcqm4m", {"training.seed": 3})) == []
+    short = load_recipe("pcqm4m", {"training.epochs": 20})
+    assert listed(short) == ["starts from a model with training.epochs 20 instead of 400"]
+    assert listed(load_recipe("zinc"), "zinc") == ["starts from a model of zinc instead of pcqm4m"]
+    assert listed(short, imported_from="pcqm4m_pretrained_standard.pt") == []  # the authors' own weights
+    saved = Checkpoint(recipe=short, schema=schema_of("pcqm4m"), weights={})
+    assert Pretrained(Path("x.ckpt"), saved).differences(load_recipe("zinc")) == []

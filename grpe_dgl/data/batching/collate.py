@@ -8,6 +8,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from grpe_dgl.data.batching.dgl_devices import require_dgl_device
+from grpe_dgl.data.batching.encodings import add_encodings
 from grpe_dgl.data.batching.graphs import collate_graphs
 from grpe_dgl.data.batching.pairs import collate_pairs
 from grpe_dgl.data.batching.slices import Slices, node_rows
@@ -22,7 +24,7 @@ class Batch(NamedTuple):
     graph: dgl.DGLGraph
     """The batched pair graph, with M pairs: ``ndata["feat"]`` (N, F) int64 or float32, ``ndata["virtual"]`` (N,) bool,
     ``edata["relation"]`` (M,) int32. Or, for models that read the graph itself, the batched graph with M edges:
-    ``ndata["feat"]`` as above and ``edata["feat"]`` (M,) int64."""
+    ``ndata["feat"]`` as above and ``edata["feat"]`` (M,) int64. Positional encodings of the view are in ``ndata``."""
     label: Tensor
     """(B, T) float32 with NaN for missing, or (B,) int64 with -1 for missing (multiclass); for node tasks the same with
     a row per real node."""
@@ -35,7 +37,10 @@ class Batch(NamedTuple):
         return self.graph
 
     def to(self, device: torch.device | str) -> Self:
-        """Return the batch on another device."""
+        """Return the batch on another device; raises where this build of DGL cannot hold a graph there."""
+        if torch.device(device).type == "cpu":
+            return self
+        require_dgl_device(torch.device(device))
         return type(self)(self.graph.to(device), self.label.to(device), self.indices.to(device))
 
 
@@ -56,6 +61,8 @@ def collate(arrays: GraphArrays, index: npt.NDArray[np.int64], view: View) -> Ba
     """
     slices = Slices.of(arrays, index)
     graph = collate_pairs(arrays, slices, view) if isinstance(view, PairView) else collate_graphs(arrays, slices, view)
+    if view.encodings:
+        add_encodings(graph, arrays, slices, view.encodings, virtual_node=view.virtual_node)
     label = arrays.label[index] if arrays.schema.task.level == "graph" else arrays.label[node_rows(slices)]
     return Batch(graph, torch.from_numpy(decode_labels(label, arrays.schema)), torch.from_numpy(index))
 

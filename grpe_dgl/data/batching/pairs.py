@@ -9,7 +9,8 @@ from grpe_dgl.data.store.arrays import GraphArrays
 from grpe_dgl.kernels.decorator import compiled
 from grpe_dgl.relations import Relations
 from grpe_dgl.transforms.pair_codes import fill_relations
-from grpe_dgl.transforms.pair_structure import complete_pairs
+from grpe_dgl.transforms.pair_structure import attach_codes, complete_pairs, require_room
+from grpe_dgl.transforms.path_edges import fill_paths
 from grpe_dgl.views import PairView
 
 
@@ -19,6 +20,8 @@ def collate_pairs(arrays: GraphArrays, slices: Slices, view: PairView) -> dgl.DG
     extra = int(view.virtual_node)
     num_nodes = slices.num_nodes + extra
     total_pairs = int((num_nodes * num_nodes).sum())
+    idtype = torch.int32 if total_pairs < 2**31 else torch.int64
+    require_room(torch.from_numpy(num_nodes), codes=len(view.codes), index_bytes=idtype.itemsize)
     relation = np.empty(total_pairs, np.int32)
     wrong = _fill(
         slices.num_nodes,
@@ -33,7 +36,6 @@ def collate_pairs(arrays: GraphArrays, slices: Slices, view: PairView) -> dgl.DG
     )
     if wrong >= 0:
         raise corrupt(arrays, WRONG_EDGE.format(slices.graphs[wrong]))
-    idtype = torch.int32 if total_pairs < 2**31 else torch.int64
     pairs = complete_pairs(torch.from_numpy(num_nodes), idtype=idtype)
     feat, virtual = node_features(arrays, slices, virtual_node=view.virtual_node)
     pairs.ndata["feat"] = torch.from_numpy(feat)
@@ -41,7 +43,11 @@ def collate_pairs(arrays: GraphArrays, slices: Slices, view: PairView) -> dgl.DG
         pairs.ndata["virtual"] = torch.from_numpy(virtual)
     for name, code in relations.split(relation, view.codes).items():
         pairs.edata[name] = torch.from_numpy(code)
-    pairs.relations = relations  # for `grpe_dgl.nn.GRPE`, which reads these codes and no others
+    if view.path_edges:
+        path = np.empty((total_pairs, view.path_edges), np.int32)
+        fill_paths(slices.num_nodes, extra, slices.pair_start, arrays.distance, relation, relations.own, path)
+        pairs.edata["path"] = torch.from_numpy(path)
+    attach_codes(pairs, relations)
     return pairs
 
 

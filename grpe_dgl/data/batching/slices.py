@@ -47,8 +47,13 @@ def corrupt(arrays: GraphArrays, reason: str) -> InputError:
 
 def node_rows(slices: Slices) -> Integers:
     """Return the rows of the dataset's node arrays that belong to the batch, graph after graph, (real nodes,)."""
-    first = np.cumsum(slices.num_nodes) - slices.num_nodes
-    return np.arange(slices.num_nodes.sum()) + np.repeat(slices.node_start - first, slices.num_nodes)
+    return concatenated(slices.node_start, slices.num_nodes)
+
+
+def concatenated(start: Integers, count: Integers) -> Integers:
+    """Return start[0], start[0] + 1, ... count[0] of them, then those of start[1], and so on, (count.sum(),)."""
+    first = np.cumsum(count) - count
+    return np.arange(count.sum()) + np.repeat(start - first, count)
 
 
 def node_features(
@@ -58,14 +63,21 @@ def node_features(
 
     The virtual node, if there is one, is node 0 of each graph.
     """
+    dtype = np.int64 if arrays.schema.node_vocabulary is not None else np.float32
+    return copy_node_rows(arrays.node_feat, slices, dtype, virtual_node=virtual_node)
+
+
+def copy_node_rows(
+    stored: npt.NDArray[np.generic], slices: Slices, dtype: npt.DTypeLike, *, virtual_node: bool
+) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.bool_]]:
+    """Return a batch's rows of an array with a row per node, (N, columns), and which nodes are virtual, (N,)."""
     extra = int(virtual_node)
     rows = int(slices.num_nodes.sum()) + extra * len(slices.graphs)
-    dtype = np.int64 if arrays.schema.node_vocabulary is not None else np.float32
-    feat = np.zeros((rows, arrays.node_feat.shape[1]), dtype)
+    out = np.zeros((rows, stored.shape[1]), dtype)
     virtual = np.zeros(rows, np.bool_)
-    if not _copy_rows(slices.node_start, slices.num_nodes, extra, arrays.node_feat, feat, virtual):
-        raise corrupt(arrays, "its offsets do not fit together")
-    return feat, virtual
+    if not _copy_rows(slices.node_start, slices.num_nodes, extra, stored, out, virtual):
+        raise InputError("an array with a row per node has fewer rows than the dataset has nodes")
+    return out, virtual
 
 
 def _slices(arrays: GraphArrays, name: str, index: Integers, length: int) -> tuple[Integers, Integers]:

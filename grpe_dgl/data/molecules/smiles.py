@@ -11,6 +11,7 @@ from rdkit import Chem
 from rdkit.Chem.Scaffolds import MurckoScaffold
 from rdkit.rdBase import BlockLogs
 
+from grpe_dgl.data.molecules.canonical import canonicalise
 from grpe_dgl.data.molecules.columns import MoleculeColumns
 from grpe_dgl.data.molecules.duplicates import structure_keys
 from grpe_dgl.data.sources.raw_graphs import Graphs, Skipped
@@ -25,10 +26,14 @@ def graphs_of_smiles(
     *,
     first_row: int = 0,
     max_nodes: int = MAX_NODES,
+    one_form: bool = False,
     structure_key: bool = False,
     scaffold_key: bool = False,
 ) -> Graphs:
-    """Return the graphs of molecules, equal to those of ``ogb.utils.smiles2graph``; those without a graph are skipped.
+    """Return the graphs of molecules; what has no graph is skipped.
+
+    The graphs equal those of ``ogb.utils.smiles2graph``: of the SMILES as given or, with `one_form`, of the canonical
+    SMILES, so that a molecule has one graph however it was written.
 
     Salts and fragments stay as they are given: parts of one graph that no path joins.
 
@@ -42,6 +47,9 @@ def graphs_of_smiles(
         The row of the first of them.
     max_nodes
         The largest molecule that is kept, in atoms.
+    one_form
+        Whether molecules are brought to their canonical form first (see `grpe_dgl.data.molecules.canonical`). OGB's own
+        datasets are made without.
     structure_key, scaffold_key
         Whether to give each molecule a number that equal molecules share (see `duplicates`), and one
         that molecules of the same scaffold share: columns 0 and 1 of `Graphs.key`, 0 where not requested.
@@ -58,9 +66,10 @@ def graphs_of_smiles(
             try:
                 molecule = Chem.MolFromSmiles(text)
                 reason = _why_not(molecule, text, max_nodes)
-                scaffold_of_row = _key(scaffold(molecule)) if scaffold_key and reason is None else 0
                 if reason is None:
-                    columns.add(molecule, text)
+                    molecule, written = canonicalise(molecule, text) if one_form else (molecule, text)
+                    scaffold_of_row = _key(scaffold(molecule)) if scaffold_key else 0
+                    columns.add(molecule, written)
             except KeyError as error:
                 reason = f"{text!r} has a bond that OGB's columns have no code for: {error.args[0]}"
             except Exception as error:  # RDKit's C++ code raises errors of any type; none may end the whole table
@@ -87,6 +96,7 @@ def graphs_of_smiles(
         dst=dst,
         edge_type=edge_type,
         label=np.zeros((len(kept), 0), np.float32) if label is None else label[kept],
+        smiles=tuple(smiles[i] for i in kept),
         skipped=tuple(skipped),
         key=key,
     )

@@ -74,7 +74,7 @@ def settings_of(
     return {"dataset": name, "generate": True, "graphs": list(graphs or _published_counts(name)), "seed": seed}
 
 
-def _published_counts(name: str) -> tuple[int, int, int]:
+def _published_counts(name: str) -> tuple[int, ...]:
     counts = CATALOGUE[name].counts
     assert counts is not None
     return counts

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grpe_dgl.data.store.manifest import ArrayEntry
+from grpe_dgl.errors import InputError
 
 _CHUNK = 1 << 20  # items converted at a time
 
@@ -84,3 +85,19 @@ def write_array(path: Path, array: npt.NDArray[Any]) -> ArrayEntry:
     file = ArrayFile(path, array.dtype, array.shape[1] if array.ndim == 2 else None)
     file.append(array)
     return file.finish()
+
+
+def open_array(file: Path, entry: ArrayEntry) -> npt.NDArray[np.generic]:
+    """Map an array's file into memory, read-only, after checking that it has the right size."""
+    try:
+        size = file.stat().st_size
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from None
+    if size != entry.num_bytes:
+        state = "truncated" if size < entry.num_bytes else "corrupt"
+        raise InputError(f"{file} is {state}: {size} bytes, expected {entry.num_bytes}; make the dataset again")
+    dtype = np.dtype(entry.dtype).newbyteorder("<")
+    if entry.num_bytes == 0:  # an empty file cannot be mapped
+        return np.empty(entry.shape, dtype)
+    # As a plain array, which numba and torch accept and which is faster to slice.
+    return np.asarray(np.memmap(file, dtype, "r", shape=entry.shape))

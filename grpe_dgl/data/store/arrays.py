@@ -6,9 +6,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from grpe_dgl.data.encodings.files import EncodingArrays
 from grpe_dgl.data.store.validation import PackedRun
-from grpe_dgl.offsets import offsets_of
+from grpe_dgl.offsets import lengths_of, offsets_of
 from grpe_dgl.schema import Schema
+from grpe_dgl.views import Encoding
 
 Array = npt.NDArray[np.generic]
 
@@ -29,6 +31,8 @@ class GraphArrays(Protocol):
 
     @property
     def schema(self) -> Schema: ...  # noqa: D102
+
+    def encoding(self, name: str) -> EncodingArrays: ...  # noqa: D102
 
     def __len__(self) -> int: ...
 
@@ -58,9 +62,26 @@ class ArraysInMemory:
         self.edge_type = _locked(graphs.edge_type)
         self.distance = _locked(run.distance)
         self.label = _locked(graphs.label)
+        self._encodings: dict[str, EncodingArrays] = {}
 
     def __len__(self) -> int:
         return len(self.node_offsets) - 1
+
+    def encoding(self, name: str) -> EncodingArrays:
+        """Return the encoding called ``laplacian:8`` of all graphs, computed when it is first asked for."""
+        if name not in self._encodings:
+            from grpe_dgl.data.encodings.compute import encode_graphs  # DGL, which most uses of arrays do not need
+
+            nodes, values = encode_graphs(
+                lengths_of(self.node_offsets),
+                lengths_of(self.edge_offsets),
+                self.src.astype(np.int64),
+                self.dst.astype(np.int64),
+                Encoding.parse(name),
+                undirected=self.schema.undirected,
+            )
+            self._encodings[name] = EncodingArrays(_locked(nodes), values)
+        return self._encodings[name]
 
 
 def _locked(array: npt.NDArray[Any]) -> Array:

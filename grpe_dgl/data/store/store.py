@@ -6,9 +6,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from grpe_dgl.data.store.manifest import ArrayEntry, Manifest
+from grpe_dgl.data.encodings.files import EncodingArrays, open_encoding, stored_encodings
+from grpe_dgl.data.store.array_file import open_array
+from grpe_dgl.data.store.manifest import Manifest
 from grpe_dgl.errors import InputError
 from grpe_dgl.schema import Schema
+from grpe_dgl.views import Encoding
 
 Array = npt.NDArray[np.generic]
 
@@ -65,6 +68,8 @@ class Store:
         self.distance = arrays["distance"]
         self.label = arrays["label"]
         self.row = arrays["row"]
+        self._encodings: dict[str, EncodingArrays] = {}
+        self._smiles = (arrays["smiles"], arrays["smiles_offsets"]) if "smiles" in arrays else None
         self.splits = {name: arrays[f"split-{name}"] for name in self.manifest.splits}
         totals = (self.manifest.num_nodes, self.manifest.num_edges, self.manifest.num_pairs)
         for name, total in zip(("node_offsets", "edge_offsets", "pair_offsets"), totals, strict=True):
@@ -80,22 +85,52 @@ class Store:
         """The form of the graphs, and the task."""
         return self.manifest.schema
 
+    @property
+    def has_smiles(self) -> bool:
+        """Whether the dataset keeps the SMILES that its graphs were made of."""
+        return self._smiles is not None
+
+    def smiles(self, graph: int) -> str:
+        """Return the SMILES of a graph as its source had it; only if `has_smiles`."""
+        assert self._smiles is not None
+        text, offsets = self._smiles
+        start, end = int(offsets[graph]), int(offsets[graph + 1])
+        if not 0 <= start <= end <= len(text):
+            raise InputError(f"{self._file('smiles_offsets')} is corrupt at graph {graph}; make the dataset again")
+        return text[start:end].tobytes().decode("utf-8", "replace")
+
     def __reduce__(self) -> tuple[type["Store"], tuple[Path]]:
         return type(self), (self.path.absolute(),)  # another process opens the files itself instead of getting a copy
 
     @property
     def num_bytes(self) -> int:
-        """The size of all arrays on disk."""
-        return sum(entry.num_bytes for entry in self.manifest.arrays.values())
+        """The size of all arrays on disk, encodings included."""
+        encodings = (entry for arrays in stored_encodings(self.path).values() for entry in arrays.values())
+        return sum(entry.num_bytes for entry in (*self.manifest.arrays.values(), *encodings))
+
+    def encoding(self, name: str) -> EncodingArrays:
+        """Return the stored encoding called ``laplacian:8``; raises an InputError if the folder has none."""
+        if name not in self._encodings:
+            from grpe_dgl.data.encodings.compute import KINDS  # DGL, which most uses of a store do not need
+
+            encoding = Encoding.parse(name)
+            kind = KINDS[encoding.kind]
+            self._encodings[name] = open_encoding(
+                self.path, self.manifest, encoding, version=kind.version, columns=kind.columns * encoding.size
+            )
+        return self._encodings[name]
 
     def verify(self) -> None:
-        """Read every array and raise an InputError that names those whose hash is not the manifest's."""
+        """Read every array, encodings included, and raise an InputError that names those whose hash is another."""
+        hashes = {self._file(name): entry.sha256 for name, entry in self.manifest.arrays.items()}
+        for folder, arrays in stored_encodings(self.path).items():
+            hashes |= {folder / f"{array}.bin": entry.sha256 for array, entry in arrays.items()}
         try:
-            wrong = [name for name, entry in self.manifest.arrays.items() if _sha256(self._file(name)) != entry.sha256]
+            wrong = [file for file, expected in hashes.items() if not file.exists() or _sha256(file) != expected]
         except OSError as error:
             raise InputError(f"{error.filename} cannot be read: {error.strerror}") from None
         if wrong:
-            files = ", ".join(str(self._file(name)) for name in wrong)
+            files = ", ".join(map(str, wrong))
             raise InputError(f"corrupt: {files} (the SHA-256 is not the one in manifest.json); make the dataset again")
 
     def _check_splits(self) -> None:
@@ -124,14 +159,7 @@ class Store:
             raise InputError(
                 f"{self.path} is corrupt: {name} has dtype {entry.dtype}, expected {' or '.join(accepted)}"
             )
-        try:
-            size = file.stat().st_size
-        except OSError as error:
-            raise InputError(f"{file} cannot be read: {error.strerror}") from None
-        if size != entry.num_bytes:
-            state = "truncated" if size < entry.num_bytes else "corrupt"
-            raise InputError(f"{file} is {state}: {size} bytes, expected {entry.num_bytes}; make the dataset again")
-        return _map(file, entry)
+        return open_array(file, entry)
 
 
 def _expected_shapes(manifest: Manifest) -> dict[str, tuple[int | None, ...]]:
@@ -151,6 +179,8 @@ def _expected_shapes(manifest: Manifest) -> dict[str, tuple[int | None, ...]]:
         "label": (labelled,) if task.kind == "multiclass" else (labelled, len(task.targets)),
         "row": (graphs,),
     }
+    if "smiles" in manifest.arrays:  # of molecules, in datasets made since they are kept
+        shapes |= {"smiles": (None,), "smiles_offsets": (graphs + 1,)}
     return shapes | {f"split-{name}": (count,) for name, count in manifest.splits.items()}
 
 
@@ -167,14 +197,6 @@ def _accepted_dtypes(name: str, schema: Schema) -> tuple[str, ...]:
         kinds = {"regression": ("float32",), "binary": ("int8",), "multiclass": ("int8", "int16", "int32", "int64")}
         return kinds[schema.task.kind]
     return _UNSIGNED
-
-
-def _map(file: Path, entry: ArrayEntry) -> Array:
-    dtype = np.dtype(entry.dtype).newbyteorder("<")
-    if entry.num_bytes == 0:  # an empty file cannot be mapped
-        return np.empty(entry.shape, dtype)
-    # As a plain array, which numba and torch accept and which is faster to slice.
-    return np.asarray(np.memmap(file, dtype, "r", shape=entry.shape))
 
 
 def _sha256(file: Path) -> str:

@@ -5,8 +5,8 @@ from torch import Tensor, nn
 
 from grpe_dgl.models.grpe.attention import GRPEAttention
 from grpe_dgl.models.grpe.encodings import Tables
-from grpe_dgl.models.recomputation import recomputed
 from grpe_dgl.ops import DensePairs
+from grpe_dgl.ops.recomputation import recomputed
 from grpe_dgl.ops.residual_dropout import residual_dropout
 
 

@@ -14,11 +14,14 @@ from grpe_dgl.models.grpe import transfer
 from grpe_dgl.models.grpe.encodings import RelationEncodings
 from grpe_dgl.models.grpe.layer import GRPELayer
 from grpe_dgl.models.grpe.settings import PRESETS, GRPESettings
-from grpe_dgl.models.model import GraphModel, PaddedBatch, WeightSource
+from grpe_dgl.models.model import GraphModel, WeightSource
 from grpe_dgl.models.nodes import NodeColumns, NodeVectors
 from grpe_dgl.ops import DensePairs
+from grpe_dgl.ops.recomputation import checkpointed
+from grpe_dgl.padded import PaddedBatch
 from grpe_dgl.relations import Relations
 from grpe_dgl.schema import LEVELS, Schema
+from grpe_dgl.transforms.pair_structure import require_codes
 
 
 class GRPE(GraphModel):
@@ -57,6 +60,7 @@ class GRPE(GraphModel):
 
     reads: ClassVar = "pairs"
     takes_padded: ClassVar = True
+    checkpoints_layers: ClassVar = True
 
     def __init__(
         self,
@@ -165,9 +169,14 @@ class GRPE(GraphModel):
             # For node tasks the virtual node's row stays: torch.export would tie a slice of N - 1 rows to N > 2.
             x = self._encode_padded(pairs)[-1]
             x = x[:, 0] if self.level == "graph" else x
-        else:
-            virtual = self._virtual(pairs)
-            x = self.encode(pairs)[-1][virtual if self.level == "graph" else ~virtual]
+            return self.head(self.final_norm(x))
+        if torch.compiler.is_compiling():  # torch.compile cannot trace a DGLGraph: it is computed as without
+            return torch.compiler.disable(self._forward_graph)(pairs)
+        return self._forward_graph(pairs)
+
+    def _forward_graph(self, pairs: dgl.DGLGraph) -> Tensor:
+        virtual = self._virtual(pairs)
+        x = self.encode(pairs)[-1][virtual if self.level == "graph" else ~virtual]
         return self.head(self.final_norm(x))
 
     @property
@@ -179,15 +188,22 @@ class GRPE(GraphModel):
         """Return how many numbers a fingerprint from the last `layers` layers has."""
         return layers * len(self.virtual_node)
 
-    def fingerprint(self, pairs: dgl.DGLGraph, layers: int) -> Tensor:
+    def fingerprint(self, pairs: dgl.DGLGraph | PaddedBatch, layers: int) -> Tensor:
         """Return the virtual node after each of the last `layers` layers, before the final norm, (graphs, size)."""
-        virtual = self._virtual(pairs)
-        hidden = [x[virtual].float() for x in self.encode(pairs)[-layers:]]
+        if isinstance(pairs, PaddedBatch):
+            hidden = [x[:, 0].float() for x in self._encode_padded(pairs)[-layers:]]
+        else:
+            virtual = self._virtual(pairs)
+            hidden = [x[virtual].float() for x in self.encode(pairs)[-layers:]]
         return torch.cat([F.normalize(x, dim=-1) for x in hidden], -1)
 
     def weight_source(self, name: str, old: GRPESettings, new: GRPESettings) -> WeightSource:  # type: ignore[override]
         """Return where a tensor comes from: tables are matched by distance, shared tables become every layer's own."""
         return transfer.weight_source(name, old, new)
+
+    def is_embedding(self, name: str) -> bool:
+        """Whether a tensor embeds nodes, or is one of the tables over edge types."""
+        return super().is_embedding(name) or transfer.is_edge_table(name)
 
     def transfer_notes(self, old: GRPESettings, new: GRPESettings) -> tuple[list[str], list[str]]:  # type: ignore[override]
         """Return which distances' rows start anew, and which of the old model's are left out."""
@@ -195,7 +211,7 @@ class GRPE(GraphModel):
 
     def encode(self, pairs: dgl.DGLGraph) -> list[Tensor]:
         """Return x after every layer, before the final norm: (N, hidden_size) each, virtual nodes included."""
-        self._require_same_codes(pairs)
+        require_codes(pairs, self.relations)
         x = self.embed(self.nodes.check(pairs.ndata["feat"]), self._virtual(pairs))
         return self.encode_embedded(pairs, x)
 
@@ -203,7 +219,7 @@ class GRPE(GraphModel):
         """Return x after every layer, (B, N, hidden_size) each."""
         virtual = (torch.arange(batch.nodes.shape[1], device=batch.nodes.device) == 0).expand(batch.nodes.shape[0], -1)
         x = self.embed(batch.nodes, virtual)
-        return self.encode_embedded(DensePairs(batch.relation, batch.mask), x)
+        return self.encode_embedded(DensePairs(batch.relation.long(), batch.mask), x)  # once for all layers
 
     def embed(self, feat: Tensor, virtual: Tensor) -> Tensor:
         """Return what the first layer takes, (..., hidden_size), for features (..., F) and a bool mask (...)."""
@@ -216,20 +232,12 @@ class GRPE(GraphModel):
         """Return x after every layer, for embedded nodes x: (N, hidden_size), with `DensePairs` (B, N, hidden_size)."""
         tables = [encodings() for encodings in self.encodings]
         hidden = []
+        checkpoints = self.checkpoint_layers and self.training and torch.is_grad_enabled()
         for index, layer in enumerate(self.layers):
-            x = layer(pairs, x, tables[index % len(tables)])
+            arguments = pairs, x, tables[index % len(tables)]
+            x = checkpointed(layer, *arguments) if checkpoints else layer(*arguments)
             hidden.append(x)
         return hidden
-
-    def _require_same_codes(self, pairs: dgl.DGLGraph) -> None:
-        """Raise if the pair graph was made with other codes than the model's."""
-        theirs = getattr(pairs, "relations", self.relations)  # a graph that was built by hand has none
-        if theirs != self.relations:
-            raise InputError(
-                f"the pair graph was made with max_distance {theirs.max_distance} and num_edge_types "
-                f"{theirs.num_edge_types}, the model with {self.relations.max_distance} and "
-                f"{self.relations.num_edge_types}; accepted: the same"
-            )
 
     def _virtual(self, pairs: dgl.DGLGraph) -> Tensor:
         """Return which nodes are virtual, (N,) bool; a model of graphs needs one in each."""

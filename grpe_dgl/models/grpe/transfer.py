@@ -29,6 +29,12 @@ def weight_source(name: str, old: GRPESettings, new: GRPESettings) -> WeightSour
     return WeightSource(key, *(_common_rows(settings, old, new) for settings in (old, new)))
 
 
+def is_edge_table(name: str) -> bool:
+    """Whether the tensor `name` is a table over edge types, whose rows depend on the data's vocabulary."""
+    table = _TABLE.fullmatch(name)
+    return table is not None and table[3] == "edge"
+
+
 def transfer_notes(old: GRPESettings, new: GRPESettings) -> tuple[list[str], list[str]]:
     """Return which rows of the distance tables start anew, and which of the old model's have no place."""
     fresh, left = [], []

@@ -1,3 +1,4 @@
+import json
 import os
 
 import pytest
@@ -51,7 +52,15 @@ def test_a_recipe_with_another_distance(models):
     [
         (["other.yaml"], 2, "choose one with --dataset NAME"),
         (["tiny.yaml", "--dataset", "three"], 2, "is for the dataset tiny; --dataset is three"),
-        (["zinc_components"], 2, "has variants; accepted: a recipe without; `grpe recipes copy zinc_components` makes"),
+        (["zinc_components"], 2, "has variants: choose one with --variant NAME (none, topology, edge, value, topol"),
+        (["zinc_components", "--variant", "edgy"], 2, "--variant: 'edgy' is not a variant of the recipe (did you mean"),
+        (["data/three", "--variant", "a"], 2, "accepted: none, it has no variants"),
+        (["data/three", "--transfer", "some"], 2, "'some' is not one of 'all', 'transformer'"),
+        (
+            ["data/three", "--transfer", "transformer", "--freeze-encoder"],
+            1,
+            "training.transfer is 'transformer'; accepted: all, as training.freeze_encoder is true",
+        ),
         (["nowhere"], 1, "there is no dataset 'nowhere'"),
         (
             ["data/three", "--set", "model.hidden_size=32"],
@@ -87,4 +96,39 @@ def test_resume(models):
 def test_data_that_does_not_fit(models, tmp_path):
     model = trained.save(tmp_path / "molecules.ckpt")
     output = grpe_in(models, "finetune", "--from", model, "data/three", "--out", "never", code=1)
-    assert "vocabulary is 'ogb' for the model, 'custom' there" in output
+    assert "vocabulary is 'ogb' for the model, 'custom' there; --transfer transformer takes everything but" in output
+    output = grpe_in(models, "finetune", "--from", model, "data/three", "--transfer", "transformer", "--epochs", 1,
+                     "--out", "crossed")  # fmt: skip
+    assert "new: head (3 wide), embeddings of nodes and edges (4 tensors)" in output
+    source, saved = load_checkpoint(model), load_checkpoint(models / "crossed/best.ckpt")
+    assert saved.recipe.training.transfer == "transformer" and saved.schema.vocabulary == "custom"
+    assert saved.weights["final_norm.weight"].shape == source.weights["final_norm.weight"].shape
+
+
+def test_a_checkpoint_that_does_not_exist(tmp_path):
+    """The error names the model of that name among the runs, or the command that trains one, and `grpe import`."""
+    words = ("finetune", "--from", "pcqm4m.ckpt", "molhiv")
+    importing = (
+        "`grpe import WEIGHTS --heads HEADS --dataset DATASET --out pcqm4m.ckpt` makes one of the authors' weights."
+    )
+    nothing = grpe_in(tmp_path, *words, code=1)
+    assert nothing == f"Error: pcqm4m.ckpt does not exist; `grpe train pcqm4m` trains such a model. {importing}\n"
+    (tmp_path / "runs/pcqm4m/seed-0").mkdir(parents=True)
+    trained.save(tmp_path / "runs/pcqm4m/seed-0/best.ckpt")
+    assert "did you mean runs/pcqm4m/seed-0/best.ckpt?" in grpe_in(tmp_path, *words, code=1)
+    trained.save(tmp_path / "runs/pcqm4m/best.ckpt")
+    found = grpe_in(tmp_path, *words, code=1)
+    assert found == f"Error: pcqm4m.ckpt does not exist; did you mean runs/pcqm4m/best.ckpt? {importing}\n"
+    assert "grpe finetune --from runs/pcqm4m/best.ckpt molhiv" in grpe_in(tmp_path, "train", "molhiv", code=2)
+    unknown = grpe_in(tmp_path, "finetune", "--from", "x/y.ckpt", "molhiv", code=1)
+    assert "x/y.ckpt does not exist; accepted: a checkpoint. `grpe import" in unknown
+
+
+def test_one_variant(models):
+    settings = recipe(dataset=None, training__epochs=2).to_dict()
+    settings["variants"] = {"near": {"overrides": {"training.clip": 0.5}}, "far": {"overrides": {}}}
+    (models / "several.yaml").write_text(json.dumps(settings))
+    words = ("finetune", "--from", "first/best.ckpt", "several.yaml", "--dataset", "three")
+    grpe_in(models, *words, "--variant", "near")
+    saved = load_checkpoint(models / "runs/finetune_three_near/best.ckpt")
+    assert saved.recipe.training.clip == 0.5 and not saved.recipe.variants

@@ -62,3 +62,20 @@ def test_info_of_a_checkpoint(folder):
         is None
     )
     assert "is not a checkpoint" in grpe_in(folder, "info", "tiny.yaml", code=1)
+
+
+def test_describes_the_installation():
+    import torch
+
+    result = grpe("info", "--system")
+    lines = dict(line.split(maxsplit=1) for line in result.stdout.replace("kernel cache", "cache").splitlines())
+    assert f"torch {torch.__version__}" in lines["versions"] and "dgl " in lines["versions"]
+    assert lines["devices"].startswith("cpu") and lines["DGL"].startswith("runs on")
+    assert "cores, torch" in lines["threads"] and lines["cache"]
+    content = json.loads(grpe("info", "--system", "--json").stdout)
+    assert content["versions"]["torch"] == torch.__version__ and content["dgl_cuda"] in (True, False)
+
+
+def test_system_goes_alone_and_a_path_is_needed_otherwise(pattern):
+    assert "--system goes with neither PATH nor --verify" in grpe("info", "--system", pattern, code=2).output
+    assert "or --system" in grpe("info", code=2).output

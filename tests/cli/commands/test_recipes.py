@@ -20,7 +20,10 @@ def test_list(run):
     lines = result.output.splitlines()
     assert lines[0].split() == ["RECIPE", "DATASET", "MODEL", "PARAMETERS", "PAPER"]
     assert [line.split()[0] for line in lines[1:]] == shipped_recipes()
-    assert "zinc             zinc      small                476,801  test MAE 0.094" in lines
+    assert "zinc             zinc      small                476,801  test MAE 0.094 ± 0.002" in lines
+    assert lines[0].index("PAPER") == next(line for line in lines if line.startswith("pcqm4m ")).index(
+        "train MAE 0.0349, validation MAE"
+    )
     assert "property         any       6 layers of 128      647,937  -" in lines
 
 

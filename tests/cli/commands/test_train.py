@@ -28,7 +28,7 @@ def test_runs_and_options_land_in_the_recipe(folder):
         saved = load_checkpoint(folder / f"runs/two/seed-{seed}/best.ckpt")
         assert saved.recipe.training.seed == seed and saved.recipe.training.epochs == 2
         assert saved.recipe.model.layers == 1 and saved.recipe.dataset == "tiny"
-    assert "| runs | valid mae | test mae |\n" in output
+    assert "| runs | parameters | train mae | valid mae | test mae |\n" in output
     summary = json.loads((folder / "runs/two/summary.json").read_text())
     values = summary["rows"][0]["splits"]["test"]["values"]
     assert summary["rows"][0]["splits"]["test"]["mean"] == pytest.approx(sum(values) / 2)
@@ -92,15 +92,35 @@ def test_variants_make_a_table_beside_the_papers_numbers(folder):
     output = grpe_in(folder, "train", "variants.yaml", "--out", "runs/variants")
     assert "runs/variants: compared in runs/variants/table.md; every run's folder has its best.ckpt" in output
     table = (folder / "runs/variants/table.md").read_text().splitlines()
-    assert table[0] == "| variant | runs | valid mae | test mae | paper |"
+    assert table[0] == "| variant | runs | parameters | train mae | valid mae | test mae | paper |"
     assert table[2].startswith("| near | 1 |") and table[2].endswith("| 0.1 (test MAE) |")
     assert table[3].startswith("| plain | 1 |")
     assert load_checkpoint(folder / "runs/variants/near/seed-0/best.ckpt").recipe.model.max_distance == 1
 
 
+def test_one_variant(folder):
+    settings = recipe().to_dict()
+    paper = {"table": "t", "metric": "test MAE", "value": "0.1"}
+    settings["variants"] = {"near": {"overrides": {"model.max_distance": 1}, "paper": paper}, "far": {"overrides": {}}}
+    (folder / "two.yaml").write_text(json.dumps(settings))
+    output = grpe_in(folder, "train", "two.yaml", "--variant", "near")
+    assert "| 0.1 (test MAE) |\n" in output and "runs/two_near: best model in runs/two_near/best.ckpt" in output
+    saved = load_checkpoint(folder / "runs/two_near/best.ckpt")
+    assert saved.recipe.model.max_distance == 1 and not saved.recipe.variants
+    assert not (folder / "runs/two_far").exists()
+
+
 @pytest.mark.parametrize(
     "words, code, message",
     [
+        (
+            ["train", "zinc_sharing", "--variant", "shred"],
+            2,
+            "--variant: 'shred' is not a variant of the recipe (did you",
+        ),
+        (["train", "zinc", "--variant", "a"], 2, "accepted: none, it has no variants"),
+        (["train", "recipes/zinc.yaml"], 1, "`grpe preprocess zinc --data data` downloads and makes it"),
+        (["train", "elsewhere/zinc.yaml"], 1, "elsewhere/zinc.yaml: there is no such file (zinc is a shipped recipe)"),
         (["train"], 2, "Missing argument 'RECIPE'"),
         (["train", "zink"], 1, "'zink' is not a shipped recipe (did you mean zinc?)"),
         (["train", "no.yaml"], 1, "no.yaml: there is no such file"),
@@ -126,7 +146,7 @@ def test_variants_make_a_table_beside_the_papers_numbers(folder):
         (["train", "tiny.yaml", "--dataset", "nodes"], 2, "is for the dataset tiny; --set dataset=nodes changes that"),
         (["train", "molhiv"], 2, "grpe finetune --from pcqm4m.ckpt molhiv"),
         (["train", "zinc"], 1, "`grpe preprocess zinc --data data` downloads and makes it"),
-        (["train", "cluster"], 1, "`grpe preprocess cluster --generate` makes graphs of the same kind"),
+        (["train", "cluster"], 1, "`grpe preprocess cluster --generate --data data` makes graphs of the same"),
         (["train", "tiny.yaml", "--set", "layers"], 1, "'layers' is not an override; accepted: KEY=VALUE"),
         (["train", "tiny.yaml", "--set", "model.layer=4"], 1, "did you mean model.layers?"),
         (["train", "tiny.yaml", "--set", "training.loss=bce"], 1, "training.loss is 'bce', but the dataset's task is"),

@@ -39,10 +39,26 @@ def test_without_raw_files_the_command_is_shown(tmp_path):
     with pytest.raises(InputError) as refused:
         resolve_dataset("ogbg-molhiv", tmp_path, tmp_path / "ogb")
     message = str(refused.value)
-    assert message.startswith(f"{tmp_path}/molhiv does not exist, and neither do its raw files in {tmp_path}/ogb (")
-    assert message.endswith(f"`grpe preprocess molhiv --data {tmp_path}` downloads and makes it")
-    with pytest.raises(InputError, match="; `grpe preprocess pattern --generate` makes graphs of the same kind"):
+    assert message == (
+        f"{tmp_path}/molhiv does not exist and its raw files are not in {tmp_path}/ogb: "
+        f"`grpe preprocess molhiv --data {tmp_path} --raw-dir {tmp_path}/ogb` downloads and makes it"
+    )
+    with pytest.raises(InputError) as refused:
         resolve_dataset("pattern", tmp_path, None)
+    assert str(refused.value) == (
+        f"{tmp_path}/pattern does not exist and its raw files are not in {tmp_path}/raw: "
+        f"`grpe preprocess pattern --data {tmp_path}` downloads and makes it, and `grpe preprocess pattern --generate "
+        f"--data {tmp_path}` makes graphs of the same kind without a network"
+    )
+
+
+def test_raw_files_that_cannot_be_read_are_not_reported_as_missing(tmp_path):
+    folder = tmp_path / "raw" / "ogbg_molhiv" / "raw"
+    folder.mkdir(parents=True)
+    (folder / "edge.csv.gz").write_text("not gzip")
+    with pytest.raises(InputError) as refused:
+        resolve_dataset("molhiv", tmp_path, None)
+    assert "downloads" not in str(refused.value) and str(tmp_path / "raw") in str(refused.value)
 
 
 def test_unknown_names(tmp_path):

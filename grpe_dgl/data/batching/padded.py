@@ -1,0 +1,116 @@
+"""The padded batch of some graphs of a dataset: tensors straight from its arrays, without a DGLGraph."""
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from grpe_dgl.data.batching.slices import Integers, Slices
+from grpe_dgl.data.store.arrays import GraphArrays
+from grpe_dgl.errors import InputError
+from grpe_dgl.kernels.decorator import compiled
+from grpe_dgl.padded import PaddedBatch
+from grpe_dgl.relations import Relations
+from grpe_dgl.transforms.pair_codes import fill_relations
+from grpe_dgl.views import PairView
+
+_NO_LIMIT = np.empty(0, np.int64)
+
+
+def relation_dtype(num_relations: int) -> np.dtype[np.integer]:
+    """Return the smallest integer type that torch has and that holds the relations 0..R-1."""
+    return np.dtype(np.uint8 if num_relations <= 256 else np.int16 if num_relations <= 2**15 else np.int32)
+
+
+def collate_padded(arrays: GraphArrays, slices: Slices, view: PairView) -> PaddedBatch:
+    """Return graphs padded to the largest of them; padding has feature 0 and relation 0.
+
+    Node 0 of every graph is its virtual node. Features and relations outside the schema's vocabulary are refused here:
+    on a GPU they would end the process.
+    """
+    if not view.virtual_node:
+        raise InputError("a padded batch has a virtual node in every graph; the view has virtual_node False")
+    schema = arrays.schema
+    relations = Relations(view.max_distance, schema.num_edge_types)
+    batch, most = len(slices.graphs), int(slices.num_nodes.max()) + 1
+    integer = schema.node_vocabulary is not None
+    nodes = np.zeros((batch, most, arrays.node_feat.shape[1]), np.int32 if integer else np.float32)
+    relation = np.zeros((batch, most, most), relation_dtype(len(relations)))
+    limits = np.array(schema.node_vocabulary, np.int64) if integer else _NO_LIMIT
+    graph, reason = _fill(
+        slices,
+        arrays.node_feat,
+        limits,
+        arrays.distance,
+        (arrays.src, arrays.dst, arrays.edge_type),
+        schema.undirected,
+        relations.relation_of_distance(),
+        (relations.own, relations.virtual, schema.num_edge_types),
+        (nodes, relation),
+    )
+    if graph >= 0:
+        raise InputError(
+            f"{arrays.path} is corrupt: graph {slices.graphs[graph]} has {_REASONS[reason]}",
+            hint="verify_dataset",
+            value=str(arrays.path),
+        )
+    mask = torch.from_numpy(np.arange(most) < (slices.num_nodes + 1)[:, None])
+    return PaddedBatch(torch.from_numpy(nodes), torch.from_numpy(relation), mask)
+
+
+def padded_labels(label: npt.NDArray[np.generic], num_nodes: Integers) -> npt.NDArray[np.generic]:
+    """Return labels per node, (real nodes, ...), as (B, N, ...): NaN, or -1 of integers, where no real node stands."""
+    most = int(num_nodes.max()) + 1
+    missing = -1 if np.issubdtype(label.dtype, np.integer) else np.nan
+    padded = np.full((len(num_nodes), most, *label.shape[1:]), missing, label.dtype)
+    padded[real_nodes(num_nodes, most)] = label
+    return padded
+
+
+def real_nodes(num_nodes: Integers, most: int) -> npt.NDArray[np.bool_]:
+    """Return where the real nodes of a padded batch stand, (B, N): after the virtual node, before padding."""
+    position = np.arange(most)
+    mask: npt.NDArray[np.bool_] = (position >= 1) & (position <= num_nodes[:, None])
+    return mask
+
+
+_FEATURE, _EDGE_TYPE, _EDGE = 0, 1, 2
+_REASONS = (
+    "a node feature outside its column's values",
+    "an edge type outside the schema's",
+    "an edge to a node that does not exist",
+)
+
+
+@compiled()
+def _fill(  # type: ignore[no-untyped-def]
+    slices, node_feat, limits, distance, edges, undirected, relation_of_distance, codes, out
+):
+    """Write features and relations of every graph; return the first graph that is corrupt and why, or -1."""
+    _, node_start, num_nodes, edge_start, num_edges, pair_start = slices
+    src, dst, edge_type = edges
+    own, virtual, num_edge_types = codes
+    nodes, relation = out
+    for graph in range(len(num_nodes)):
+        n = num_nodes[graph]
+        size = n + 1
+        for i in range(n):
+            for column in range(node_feat.shape[1]):
+                value = node_feat[node_start[graph] + i, column]
+                if len(limits) and (value < 0 or value >= limits[column]):
+                    return graph, _FEATURE
+                nodes[graph, 1 + i, column] = value
+        part = slice(edge_start[graph], edge_start[graph] + num_edges[graph])
+        for e in range(part.start, part.stop):
+            if edge_type[e] < 0 or edge_type[e] >= num_edge_types:
+                return graph, _EDGE_TYPE
+        dense = np.empty(size * size, relation.dtype)
+        pairs = slice(pair_start[graph], pair_start[graph] + n * n)
+        if not fill_relations(
+            n, 1, distance[pairs], src[part], dst[part], edge_type[part], undirected, relation_of_distance, own,
+            virtual, dense,
+        ):  # fmt: skip
+            return graph, _EDGE
+        for i in range(size):
+            for j in range(size):
+                relation[graph, i, j] = dense[i * size + j]
+    return -1, 0

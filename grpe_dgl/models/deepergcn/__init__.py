@@ -1,0 +1,1 @@
+"""DeeperGCN: deep residual networks of generalised graph convolutions."""

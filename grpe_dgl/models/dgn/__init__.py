@@ -1,0 +1,1 @@
+"""DGN: directional graph networks, which aggregate along an eigenvector of the graph."""

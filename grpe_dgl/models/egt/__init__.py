@@ -1,0 +1,1 @@
+"""EGT: the edge-augmented graph transformer."""

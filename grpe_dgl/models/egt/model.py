@@ -1,0 +1,176 @@
+"""The whole model: from a pair graph to predictions."""
+
+from typing import ClassVar, Self
+
+import dgl
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from grpe_dgl.errors import InputError
+from grpe_dgl.models.column_table import node_table
+from grpe_dgl.models.egt.inputs import PairStates
+from grpe_dgl.models.egt.layer import EGTLayer
+from grpe_dgl.models.egt.settings import EGTSettings
+from grpe_dgl.models.model import GraphModel
+from grpe_dgl.models.padding import Padding
+from grpe_dgl.models.random_signs import random_signs
+from grpe_dgl.schema import Schema
+from grpe_dgl.transforms.pair_structure import require_codes
+
+
+class EGT(GraphModel):
+    """Edge-augmented graph transformer (Hussain et al., 2022) as its two released codes compute it.
+
+    It reads a pair graph without virtual nodes: ``ndata["feat"]``, ``edata["relation"]`` and, with `svd_size`,
+    ``ndata["svd_self_loops"]`` (N, 2 svd_size): left, then right singular vectors of A + I times the roots of their
+    values. In training every singular vector of every graph gets a random sign. See `EGTLayer` and `PairStates`.
+
+    Other than in the authors' second code, virtual nodes do not see padding, unless `see_padding` is set.
+
+    Parameters
+    ----------
+    settings
+        The family's settings.
+    schema
+        The form of the graphs and the task.
+    """
+
+    reads: ClassVar = "pairs"
+
+    def __init__(self, settings: EGTSettings, schema: Schema) -> None:
+        super().__init__()
+        self.level = schema.task.level
+        self.svd_size = settings.svd_size
+        self.see_padding = settings.see_padding
+        width = settings.hidden_size
+        node_columns, _ = settings.column_sizes(schema)
+        # Row 0 stands for padding in the authors' code.
+        first_rows = [1 + sum(node_columns[:column]) for column in range(len(node_columns))]
+        self.nodes = node_table(schema, width, first_rows=first_rows, rows=1 + sum(node_columns))
+        self.svd = nn.Linear(2 * settings.svd_size, width) if settings.svd_size else None
+        self.pairs = PairStates(settings, schema)
+        self.virtual = nn.Parameter(torch.randn(settings.virtual_nodes, width)) if settings.virtual_nodes else None
+        self.layers = nn.ModuleList(
+            EGTLayer(
+                width,
+                settings.edge_size,
+                settings.num_heads,
+                node_inner=round(width * settings.node_ffn),
+                edge_inner=round(settings.edge_size * settings.edge_ffn),
+                epsilon=settings.norm_epsilon,
+                scale_degree=settings.scale_degree,
+                virtual_nodes=settings.virtual_nodes,
+                attention_dropout=settings.attention_dropout,
+                random_mask=settings.random_mask,
+                update_edges=index < settings.layers - 1,
+            )
+            for index in range(settings.layers)
+        )
+        self.final_norm = nn.LayerNorm(width, eps=settings.norm_epsilon)
+        sizes = settings.head_sizes(self.level)
+        hidden = [nn.Sequential(nn.Linear(a, b), nn.ELU()) for a, b in zip(sizes, sizes[1:], strict=False)]
+        self.head = nn.Sequential(*hidden, nn.Linear(sizes[-1], schema.task.num_outputs))
+
+    @classmethod
+    def from_settings(cls, settings: EGTSettings, schema: Schema, *, backend: str | None = None) -> Self:
+        """Build the model for data of a schema."""
+        return cls(settings, schema)
+
+    def forward(self, pairs: dgl.DGLGraph) -> Tensor:
+        """Predict: (graphs, outputs) at graph level, (nodes, outputs) at node level."""
+        hidden, _, padding = self.encode(pairs)
+        x = self.final_norm(hidden[-1])
+        return self.head(self._read_out(padding, x) if self.level == "graph" else self._real(padding, x))
+
+    @property
+    def fingerprint_layers(self) -> int:
+        """How many layers there are."""
+        return len(self.layers)
+
+    def fingerprint_size(self, layers: int) -> int:
+        """Return how many numbers a fingerprint from the last `layers` layers has."""
+        return layers * self.final_norm.normalized_shape[0] * (1 if self.virtual is None else len(self.virtual))
+
+    def fingerprint(self, pairs: dgl.DGLGraph, layers: int) -> Tensor:
+        """Return the readout (virtual nodes joined, or the mean) after the last `layers` layers, (graphs, size)."""
+        hidden, _, padding = self.encode(pairs)
+        return torch.cat([F.normalize(self._read_out(padding, x).float(), dim=-1) for x in hidden[-layers:]], -1)
+
+    def encode(self, pairs: dgl.DGLGraph) -> tuple[list[Tensor], list[Tensor], Padding]:
+        """Return nodes and pairs after every layer, (nodes, hidden_size) and (pairs, edge_size), and their padding.
+
+        Every graph's virtual nodes come before its own nodes.
+        """
+        self._check(pairs)
+        own = Padding.of_sizes(pairs.batch_num_nodes())
+        x = self.nodes(self.nodes.check(pairs.ndata["feat"]))
+        if self.svd is not None:
+            x = x + self.svd(self._singular_vectors(pairs, own).to(x.dtype))
+        padding, relation = own, own.pad_pairs(pairs.edata["relation"])
+        if self.virtual is not None:
+            virtual = self.virtual.to(x.dtype).expand(len(own.mask), -1, -1)
+            x = torch.cat([virtual, own.pad(x)], 1)
+            padding = Padding.of_sizes(pairs.batch_num_nodes() + len(self.virtual))
+        unseen = ~padding.mask[:, None, None, :]
+        if self.virtual is not None and self.see_padding:
+            x, relation, unseen = self._with_padding(own, x, relation, unseen)
+            padding = Padding(padding.mask)
+        elif self.virtual is not None:
+            x = padding.unpad(x)
+        e = F.embedding(padding.unpad_pairs(self.pairs.codes(relation)), self.pairs.table())
+        nodes, states = [], []
+        for layer in self.layers:
+            x, e = layer(padding, x, e, unseen)
+            nodes.append(x)
+            states.append(e)
+        return nodes, states, padding
+
+    def _with_padding(self, own: Padding, x: Tensor, relation: Tensor, unseen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return nodes, relations and the mask in the form of the authors' second code, where padding takes part.
+
+        Padding has the vector of a node without features, distance 0 to everything, and sees virtual nodes alone;
+        virtual nodes see everything.
+        """
+        assert self.virtual is not None
+        count = len(self.virtual)
+        real = own.mask.unsqueeze(-1)
+        if self.svd is not None:
+            x = torch.cat([x[:, :count], torch.where(real, x[:, count:], self.svd.bias.to(x.dtype))], 1)
+        relation = torch.where(real & real.transpose(1, 2), relation, self.pairs.relations.own)
+        is_virtual = torch.arange(x.shape[1], device=x.device) < count
+        either = is_virtual[:, None] | is_virtual
+        return x, relation, (unseen | unseen.transpose(-1, -2)) & ~either
+
+    def _singular_vectors(self, pairs: dgl.DGLGraph, padding: Padding) -> Tensor:
+        """Return (N, 2 svd_size), in training with a random sign per graph and vector, left and right alike."""
+        svd = pairs.ndata["svd_self_loops"]
+        if not self.training:
+            return svd
+        signs = random_signs(len(padding.mask), self.svd_size, like=svd).repeat(1, 2)
+        return svd * signs.repeat_interleave(pairs.batch_num_nodes(), 0)
+
+    def _read_out(self, padding: Padding, x: Tensor) -> Tensor:
+        """Return the virtual nodes of each graph joined, or the mean of its nodes where it has none."""
+        padded = padding.pad(x)
+        if self.virtual is not None:
+            return padded[:, : len(self.virtual)].flatten(1)
+        return padded.sum(1) / padding.mask.sum(1, keepdim=True)
+
+    def _real(self, padding: Padding, x: Tensor) -> Tensor:
+        """Return the rows of real nodes."""
+        if self.virtual is None:
+            return x
+        real = padding.mask.clone()
+        real[:, : len(self.virtual)] = False
+        return padding.pad(x)[real]
+
+    def _check(self, pairs: dgl.DGLGraph) -> None:
+        """Raise unless the pair graph has what this model reads."""
+        if "virtual" in pairs.ndata:
+            raise InputError("the pair graph has virtual nodes; EGT reads pair graphs without, and adds its own")
+        require_codes(pairs, self.pairs.relations)
+        if self.svd is not None:
+            shape = tuple(pairs.ndata["svd_self_loops"].shape) if "svd_self_loops" in pairs.ndata else None
+            if shape != (pairs.num_nodes(), 2 * self.svd_size):
+                raise InputError(f'ndata["svd_self_loops"] has shape {shape}; accepted: (N, {2 * self.svd_size})')

@@ -1,0 +1,1 @@
+"""GAT as in Benchmarking Graph Neural Networks."""

@@ -1,0 +1,1 @@
+"""GatedGCN as in Benchmarking Graph Neural Networks."""

@@ -1,0 +1,1 @@
+"""GCN as in Benchmarking Graph Neural Networks."""

@@ -1,0 +1,1 @@
+"""GIN as in Benchmarking Graph Neural Networks."""

@@ -1,0 +1,1 @@
+"""GCN with GraphNorm: a mean over neighbours, normalised graph by graph."""

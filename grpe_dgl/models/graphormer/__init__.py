@@ -1,0 +1,1 @@
+"""Graphormer: a transformer with degree, distance and path encodings."""

@@ -1,0 +1,1 @@
+"""GT: the graph transformer of Dwivedi and Bresson."""

@@ -1,0 +1,1 @@
+"""MPNN (sum): the layers of PNA with one aggregator."""

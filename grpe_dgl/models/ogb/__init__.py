@@ -1,0 +1,1 @@
+"""GCN and GIN of the Open Graph Benchmark, with and without a virtual node."""

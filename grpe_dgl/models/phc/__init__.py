@@ -1,0 +1,1 @@
+"""PHC-GNN: message passing with parametrised hypercomplex linear maps."""

@@ -1,0 +1,1 @@
+"""Principal neighbourhood aggregation (PNA)."""

@@ -1,0 +1,1 @@
+"""SAN: the spectral attention network."""

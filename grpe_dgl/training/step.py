@@ -1,0 +1,134 @@
+"""One update: the gradients of a batch, added up over its parts, clipped and applied."""
+
+import contextlib
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Self
+
+import torch
+from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
+
+from grpe_dgl.checkpoint.target_units import standardise
+from grpe_dgl.data.batching.parts import Division, Part, Parts, collate_parts
+from grpe_dgl.data.dataset import Batches
+from grpe_dgl.models.model import GraphModel
+from grpe_dgl.padded import PaddedBatch
+from grpe_dgl.recipe import TrainingRecipe
+from grpe_dgl.schema import Schema
+from grpe_dgl.training.distributed import Processes
+from grpe_dgl.training.losses import LOSS_FUNCTIONS, label_counts
+from grpe_dgl.training.precision import autocast
+from grpe_dgl.training.prefetch import Transfer, prefetch
+
+
+class StepBatch(NamedTuple):
+    """A batch with all that an update needs of it."""
+
+    parts: list[Part]
+    """Labels as the model sees them, standardised."""
+    counts: Tensor
+    """`grpe_dgl.training.losses.label_counts` of the whole batch, of this process."""
+    indices: Tensor
+    """(B,) on the CPU: the graphs' numbers in the dataset."""
+
+    @classmethod
+    def of(cls, batch: Parts, schema: Schema, loss: str) -> Self:
+        """Prepare a batch on the CPU, where reading a label costs no synchronisation."""
+        parts = [part._replace(label=standardise(part.label, schema)) for part in batch.parts]
+        counts = sum(label_counts(loss, part.label, schema.task.num_outputs) for part in parts)
+        assert isinstance(counts, Tensor)
+        return cls(parts, counts, batch.indices)
+
+
+def training_division(
+    model: GraphModel, training: TrainingRecipe, device: torch.device, padded: bool | None = None
+) -> Division:
+    """Return how the batches of a run are divided; `padded` as in `grpe_dgl.training.loop.train`."""
+    return Division.on(
+        device,
+        takes_padded=model.takes_padded,
+        in_one_piece=model.uses_batch_statistics,
+        micro_batch_size=training.micro_batch_size,
+        padded=training.compile or None if padded is None else padded,
+    )
+
+
+def step_batches(
+    batches: Batches,
+    epoch: int,
+    start: int,
+    division: Division,
+    schema: Schema,
+    loss: str,
+    device: torch.device,
+) -> Generator[StepBatch, None, None]:
+    """Yield an epoch's batches on `device`, from batch `start` on.
+
+    For any device but the CPU they are assembled and copied by a background thread, two batches ahead. Which graphs
+    are in a batch follows from the epoch and its number, so being ahead changes no number.
+    """
+    store, view = batches.split.dataset.store, batches.view
+    on_cpu = (
+        StepBatch.of(collate_parts(store, index, view, division), schema, loss)
+        for index in batches.indices(epoch, start)
+    )
+    if device.type == "cpu":
+        yield from on_cpu
+        return
+    transfer = Transfer(device)
+    sent = ((batch, transfer.send(batch.parts)) for batch in on_cpu)
+    with contextlib.closing(prefetch(sent)) as ahead:
+        for batch, moved in ahead:
+            yield batch._replace(parts=transfer.receive(moved))
+
+
+def compute_gradients(
+    model: torch.nn.Module,
+    batch: StepBatch,
+    training: TrainingRecipe,
+    processes: Processes,
+    lap: Callable[[str], object] = lambda part: None,
+) -> tuple[Tensor, Tensor]:
+    """Add the gradients of a batch's loss to the parameters'; return this process's sum and the global normaliser.
+
+    The parts share the normaliser of the whole batch, so that their gradients add up to those of one piece. With
+    several processes gradients are exchanged once, with the last part's. `lap` is called with ``"forward"`` and
+    ``"backward"`` after each.
+    """
+    assert training.loss is not None
+    counts = processes.all_reduce(batch.counts.to(processes.device, non_blocking=True))
+    total: Tensor | None = None
+    for number, part in enumerate(batch.parts):
+        last = number == len(batch.parts) - 1
+        with contextlib.nullcontext() if last else _unsynchronised(model):
+            with autocast(training.precision, processes.device):
+                outputs = model(part.graph)
+            label = part.label
+            if isinstance(part.graph, PaddedBatch) and outputs.dim() == 3:  # a node task
+                outputs, label = outputs.flatten(0, 1), label.flatten(0, 1)
+            terms = LOSS_FUNCTIONS[training.loss](outputs, label, None, counts)
+            lap("forward")
+            # DistributedDataParallel averages over processes; times their number that is the gradient of the sum.
+            (processes.world_size * terms.sum / terms.normaliser).backward()
+            lap("backward")
+        summed = terms.sum.detach().double()
+        total = summed if total is None else total + summed
+    assert total is not None
+    return total, terms.normaliser
+
+
+def _unsynchronised(model: torch.nn.Module) -> AbstractContextManager[None]:
+    """Return the context in which gradients stay in this process."""
+    return model.no_sync() if isinstance(model, DistributedDataParallel) else contextlib.nullcontext()
+
+
+def apply_gradients(
+    model: torch.nn.Module, optimizer: torch.optim.Optimizer, training: TrainingRecipe, rate: float
+) -> None:
+    """Clip the gradients and make the update; the norm is not read, so no device waits for the host."""
+    if training.clip is not None:
+        torch.nn.utils.clip_grad_norm_(model.parameters(), training.clip)
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    optimizer.step()
