@@ -1,6 +1,7 @@
 """Formatting that several messages share."""
 
 import difflib
+import reprlib
 from collections.abc import Sequence
 
 
@@ -19,6 +20,22 @@ class Note(str):
 def counted(number: int, noun: str) -> str:
     """Return a count with its noun: ``1 epoch``, ``2,000 epochs``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def short(value: object, most: int = 80) -> str:
+    """Return ``repr(value)``, cut to `most` characters: a value from a file may be of any size."""
+    if isinstance(value, int) and value.bit_length() > 256:
+        return f"a whole number of about {value.bit_length() * 3 // 10:,} digits"
+    try:
+        text = _SHORT.repr(value)
+    except (ValueError, RecursionError):
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = 20
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
 
 
 def significant(value: float, digits: int = 4) -> str:

@@ -6,10 +6,14 @@ from math import prod
 from typing import Any, Self, TypeVar
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.messages import short
+from grpe_dgl.objectives import METRICS
 from grpe_dgl.vocabularies import VOCABULARIES, edge_columns_of
 
 LEVELS = ("graph", "node")
 KINDS = ("regression", "binary", "multiclass")
+LARGEST_SIZE = 1 << 24
+"""The largest number of node columns' values, continuous features or edge types that is read from a file."""
 Codes = TypeVar("Codes")  # integers: a number, an array or a tensor
 
 
@@ -129,6 +133,7 @@ class Schema:
         """Return the schema that `to_dict` returned; also accepts that of version 0.1, without `edge_columns`."""
         fields = dict(plain)
         task = fields["task"]
+        _check_types(fields)
         names = {key: tuple(task[key]) for key in ("targets", "classes")}
         names |= {key: tuple(task.get(key, ())) for key in ("positive", "negative")}
         fields["task"] = Task(**{**task, **names})
@@ -155,6 +160,45 @@ class Schema:
                     f"{model} and {what} do not fit: the task's {key} is {getattr(ours, key)!r} for the model, "
                     f"{getattr(theirs, key)!r} there"
                 )
+
+
+def _check_types(fields: Mapping[str, Any]) -> None:
+    """Raise unless the values of a file are of the types and within the limits that a schema has."""
+    task = fields["task"]
+    texts = {"name": fields["name"], "vocabulary": fields["vocabulary"], "task.metric": task["metric"]}
+    wrong = [(key, value) for key, value in texts.items() if not isinstance(value, str)]
+    for key in ("targets", "classes", "positive", "negative"):
+        names = task[key] if key in ("targets", "classes") else task.get(key, ())
+        if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+            wrong.append((f"task.{key}", names))
+    flags = {"task.standardise": task.get("standardise", False), "undirected": fields.get("undirected", True)}
+    wrong += [(key, value) for key, value in flags.items() if type(value) is not bool]
+    for key in ("node_vocabulary", "edge_columns"):
+        sizes = fields.get(key)
+        if sizes is not None and not (isinstance(sizes, (list, tuple)) and all(map(_is_size, sizes))):
+            wrong.append((key, sizes))
+    for key in ("node_features", "num_edge_types"):
+        if fields.get(key) is not None and not _is_size(fields[key]):
+            wrong.append((key, fields[key]))
+    for key in ("target_mean", "target_deviation"):
+        numbers = fields.get(key)
+        if numbers is not None and not (
+            isinstance(numbers, (list, tuple))
+            and len(numbers) == len(task["targets"])
+            and all(type(number) in (int, float) for number in numbers)
+        ):
+            wrong.append((key, numbers))
+    if not wrong and prod(fields.get("edge_columns") or (1,)) > LARGEST_SIZE:
+        wrong.append(("edge_columns", fields["edge_columns"]))
+    if not wrong and (task["metric"] not in METRICS or task["kind"] not in METRICS[task["metric"]].kinds):
+        wrong.append(("task.metric", task["metric"]))
+    if wrong:
+        key, value = wrong[0]
+        raise InputError(f"{key} is {short(value)}, which no schema has")
+
+
+def _is_size(value: object) -> bool:
+    return type(value) is int and 1 <= value <= LARGEST_SIZE
 
 
 def known_schema(vocabulary: str, *, name: str, task: Task) -> Schema:

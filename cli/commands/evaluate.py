@@ -14,6 +14,7 @@ from ..support.make_encodings import make_encodings
 from ..support.options import InputFile, data_option, device_option, raw_dir_option
 from ..support.progress import progress_so_far
 from ..support.resolve_dataset import resolve_dataset
+from ..support.terminal import echo
 
 if TYPE_CHECKING:
     from grpe_dgl.objectives import Metric
@@ -77,11 +78,11 @@ def evaluate_command(
             progress=progress_so_far(f"{folder.name} {split}", "graphs"),
         )
     for warning in caught:
-        click.echo(f"warning: {warning.message}", err=True)
+        echo(f"warning: {warning.message}", err=True)
     _warn_of_other_names(task, evaluation.task, folder)
     if submission is not None:
         path = write_submission(evaluation.predictions, evaluation.dataset, split, submission)
-        click.echo(f"written: {path}")
+        echo(f"written: {path}")
     if evaluation.metrics:
         _print(evaluation, as_json=as_json)
 
@@ -93,15 +94,15 @@ def _print(evaluation: "Evaluation", *, as_json: bool) -> None:
         content = {"dataset": evaluation.dataset, "split": evaluation.split, "graphs": evaluation.graphs}
         content["labels"] = evaluation.labels
         parts = {"per_target": evaluation.per_target} if evaluation.per_target else {}
-        click.echo(json.dumps({**content, **evaluation.metrics, **parts}))
+        echo(json.dumps({**content, **evaluation.metrics, **parts}))
         return
     graphs = f" of {counted(evaluation.graphs, 'graph')}" if evaluation.labels != evaluation.graphs else ""
     title = f"{evaluation.dataset} {evaluation.split} ({counted(evaluation.labels, 'label')}{graphs})"
     for name, value in evaluation.metrics.items():
-        click.echo(f"{title}: {name} {METRICS[name].text(value)}")
+        echo(f"{title}: {name} {METRICS[name].text(value)}")
     for target, values in evaluation.per_target.items():
         texts = [f"{name} {_text(METRICS[name], value)}" for name, value in values.items()]
-        click.echo(f"  {target}: {', '.join(texts)}")
+        echo(f"  {target}: {', '.join(texts)}")
 
 
 def _text(metric: "Metric", value: float | None) -> str:
@@ -114,7 +115,7 @@ def _warn_of_other_names(model: "Task", data: "Task", folder: Path) -> None:
         known, found = getattr(model, what), getattr(data, what)
         if known != found:
             noun = "positive classes" if what == "positive" else what
-            click.echo(
+            echo(
                 f"warning: the model predicts the {noun} {_some(known)}; {folder} has {_some(found)}: "
                 "they are compared in this order",
                 err=True,

@@ -8,6 +8,7 @@ import click
 from ..support.make_dataset import make_dataset
 from ..support.make_encodings import make_encodings
 from ..support.options import InputFile
+from ..support.terminal import echo
 from .preprocess import dataset_options
 
 NOTE_HINTS = {
@@ -136,7 +137,7 @@ def csv_command(
     store = Store(folder)
     for note in (*notes, *split_warnings(store), *label_notes(store)):
         hint = getattr(note, "hint", None)
-        click.echo(note if hint is None else f"{note}; {NOTE_HINTS[hint]}")
+        echo(note if hint is None else f"{note}; {NOTE_HINTS[hint]}")
     if manifest.schema.target_scale is not None:
         for target, mean, deviation in zip(manifest.schema.task.targets, *manifest.schema.target_scale, strict=True):
-            click.echo(f"{target}: standardised for training, mean {mean:.4g}, deviation {deviation:.4g} (train)")
+            echo(f"{target}: standardised for training, mean {mean:.4g}, deviation {deviation:.4g} (train)")

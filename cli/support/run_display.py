@@ -12,6 +12,8 @@ import click
 
 from grpe_dgl.messages import counted, significant
 
+from .terminal import echo
+
 if TYPE_CHECKING:
     from grpe_dgl.data.dataset import Dataset
     from grpe_dgl.families import ModelSettings
@@ -102,9 +104,9 @@ def show_run(recipe: "Recipe", folder: Path, *, resume: bool, tensorboard: bool)
         def start(epochs: int, update: int, updates: int) -> None:
             if update:
                 done = counted(epochs, "epoch")
-                click.echo(f"resuming after update {update:,} of {updates:,}, {done} done")
+                echo(f"resuming after update {update:,} of {updates:,}, {done} done")
             elif resume:
-                click.echo(f"no checkpoint in {folder} to resume from: starting from scratch")
+                echo(f"no checkpoint in {folder} to resume from: starting from scratch")
 
         def step(update: int, updates: int, loss: float | None, rate: float) -> None:
             if bar is None:
@@ -124,7 +126,7 @@ def show_run(recipe: "Recipe", folder: Path, *, resume: bool, tensorboard: bool)
             begin = time.monotonic()
             plain = _plain_steps()  # no lines between those of short epochs
             if bar is None:
-                click.echo(line)
+                echo(line)
             else:
                 bar.write(line, file=sys.stdout)
             if board is not None:
@@ -149,7 +151,7 @@ def _plain_steps() -> Callable[[int, int, float | None], None]:
             return
         rate = (update - shown_update) / (now - shown_at)
         left = f", {(updates - update) / rate:,.0f} s left" if rate else ""
-        click.echo(f"update {update:,} of {updates:,}, {_loss(loss)}{rate:,.1f}/s{left}", err=True)
+        echo(f"update {update:,} of {updates:,}, {_loss(loss)}{rate:,.1f}/s{left}", err=True)
         shown_at, shown_update = now, update
 
     return step

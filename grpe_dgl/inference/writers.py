@@ -118,6 +118,8 @@ def open_table(
     numbers: Sequence[str],
     error: str,
     types: Callable[[], Sequence[str]] | None = None,
+    *,
+    replace: bool = True,
 ) -> Iterator[Writer]:
     """Yield a writer of the kind that the file's name ends in; the file appears when the block ends without an error.
 
@@ -130,9 +132,11 @@ def open_table(
     types
         Returns the types of the columns `texts`, names of `grpe_dgl.data.tables.column_types`, which a Parquet file
         keeps; None makes them texts.
+    replace
+        Whether a file that is there at the end is replaced; otherwise it is an error.
     """
     name = path.name.lower()
-    with atomic_file(path) as temporary:
+    with atomic_file(path, replace=replace) as temporary:
         if name.endswith((".csv", ".csv.gz")):
             with (gzip.open if name.endswith(".gz") else open)(temporary, "wt", encoding="utf-8", newline="") as stream:
                 yield CSVWriter(stream, texts, numbers, error)

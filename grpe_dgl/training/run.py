@@ -117,9 +117,13 @@ def run(
         require_same_recipe(recipe, saved.recipe, files.last)
         _require_same_data(saved, identity, files.last, data)
         model.load_state_dict(saved.weights)
-        assert saved.training is not None
+        if saved.training is None:
+            raise InputError(f"{files.last} cannot be resumed: it holds a finished model")
         provenance = saved.provenance
-        state.load_dict(saved.training, processes)
+        try:
+            state.load_dict(saved.training, processes)
+        except (RuntimeError, ValueError, TypeError, LookupError) as error:
+            raise InputError(f"{files.last} is damaged: it cannot be resumed ({error})") from None
     elif processes.is_main:
         write_text(files.recipe, recipe.to_yaml())
 

@@ -63,20 +63,23 @@ def graphs_of_smiles(
     kept, sizes, scaffolds, skipped = [], [], [], []
     with BlockLogs():  # RDKit logs what it cannot read to standard error; here the reason is returned
         for i, text in enumerate(smiles):
-            molecule = Chem.MolFromSmiles(text)
-            reason = _why_not(molecule, text, max_nodes)
-            if reason is None:
-                try:
+            try:
+                molecule = Chem.MolFromSmiles(text)
+                reason = _why_not(molecule, text, max_nodes)
+                if reason is None:
                     molecule, written = canonicalise(molecule, text) if one_form else (molecule, text)
+                    scaffold_of_row = _key(scaffold(molecule)) if scaffold_key else 0
                     columns.add(molecule, written)
-                except KeyError as error:
-                    reason = f"{text!r} has a bond that OGB's columns have no code for: {error.args[0]}"
+            except KeyError as error:
+                reason = f"{text!r} has a bond that OGB's columns have no code for: {error.args[0]}"
+            except Exception as error:  # RDKit's C++ code raises errors of any type; none may end the whole table
+                reason = f"{text!r} cannot be read: {_first_line(error)}"
             if reason is not None:
                 skipped.append(Skipped(first_row + i, reason))
                 continue
             kept.append(i)
             sizes.append((molecule.GetNumAtoms(), 2 * molecule.GetNumBonds()))
-            scaffolds.append(_key(scaffold(molecule)) if scaffold_key else 0)
+            scaffolds.append(scaffold_of_row)
     num_nodes, num_edges = np.array(sizes, np.int64).reshape(-1, 2).T
     src, dst, edge_type = columns.edges()
     node_feat = columns.node_feat()
@@ -113,8 +116,11 @@ def canonical_key(smiles: str) -> int:
 def canonical(smiles: str) -> str | None:
     """Return RDKit's canonical SMILES of a molecule, or None if it cannot be read."""
     with BlockLogs():
-        molecule = Chem.MolFromSmiles(smiles)
-    return None if molecule is None else str(Chem.MolToSmiles(molecule))
+        try:
+            molecule = Chem.MolFromSmiles(smiles)
+            return None if molecule is None else str(Chem.MolToSmiles(molecule))
+        except Exception:  # whatever RDKit raises for one molecule
+            return None
 
 
 def _key(text: str) -> int:
@@ -139,8 +145,17 @@ def _problem(smiles: str) -> str:
     molecule = Chem.MolFromSmiles(smiles, sanitize=False)
     if molecule is None:
         return "it is not a SMILES"
-    problems = Chem.DetectChemistryProblems(molecule)
+    try:
+        problems = Chem.DetectChemistryProblems(molecule)
+    except Exception as error:  # [CH128]: a violated pre-condition of RDKit's own
+        return _first_line(error)
     return " ".join(problems[0].Message().split()) if problems else "RDKit cannot make a molecule of it"
+
+
+def _first_line(error: Exception) -> str:
+    """Return what an error of RDKit states, without its trace of the C++ code."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip().strip("*-")]
+    return f"RDKit fails with {' '.join(lines[:2])}" if lines else f"RDKit fails with {type(error).__name__}"
 
 
 def with_lines(graphs: Graphs, lines: Sequence[int], first_row: int) -> Graphs:

@@ -19,8 +19,9 @@ Array = npt.NDArray[np.generic]
 class Store:
     """The arrays of a processed dataset; graph g's part of each is a slice.
 
-    Opening checks that every array is there with the right size, and reads nothing else: it takes milliseconds whatever
-    the dataset's size. `verify` reads everything. See docs/format.md for the files.
+    Opening checks that every array is there with the right type and size and that every graph is in one split at most:
+    it takes milliseconds, as it reads the splits and nothing else. Where graphs begin and end is checked batch by batch
+    (`grpe_dgl.data.batching.slices`). `verify` reads everything. See docs/format.md for the files.
 
     Parameters
     ----------
@@ -53,6 +54,9 @@ class Store:
         missing = sorted(expected.keys() - self.manifest.arrays.keys())
         if missing:
             raise InputError(f"{self.path} is corrupt: its manifest.json names no array {', '.join(missing)}")
+        unknown = sorted(self.manifest.arrays.keys() - expected.keys())
+        if unknown:
+            raise InputError(f"{self.path} is corrupt: its manifest.json names arrays that no dataset has: {unknown}")
         arrays = {name: self._open(name, shape) for name, shape in expected.items()}
         self.node_offsets = arrays["node_offsets"]
         self.edge_offsets = arrays["edge_offsets"]
@@ -71,6 +75,7 @@ class Store:
         for name, total in zip(("node_offsets", "edge_offsets", "pair_offsets"), totals, strict=True):
             if arrays[name][0] != 0 or arrays[name][-1] != total:
                 raise InputError(f"{self._file(name)} is corrupt: it does not run from 0 to {total}")
+        self._check_splits()
 
     def __len__(self) -> int:
         return self.manifest.num_graphs
@@ -120,10 +125,25 @@ class Store:
         hashes = {self._file(name): entry.sha256 for name, entry in self.manifest.arrays.items()}
         for folder, arrays in stored_encodings(self.path).items():
             hashes |= {folder / f"{array}.bin": entry.sha256 for array, entry in arrays.items()}
-        wrong = [file for file, expected in hashes.items() if not file.exists() or _sha256(file) != expected]
+        try:
+            wrong = [file for file, expected in hashes.items() if not file.exists() or _sha256(file) != expected]
+        except OSError as error:
+            raise InputError(f"{error.filename} cannot be read: {error.strerror}") from None
         if wrong:
             files = ", ".join(map(str, wrong))
             raise InputError(f"corrupt: {files} (the SHA-256 is not the one in manifest.json); make the dataset again")
+
+    def _check_splits(self) -> None:
+        """Raise unless every split names graphs of the dataset, each of them once and in one split."""
+        taken = np.zeros(len(self), np.bool_)
+        for name, index in self.splits.items():
+            if len(index) and int(index.max()) >= len(self):
+                raise InputError(
+                    f"{self._file(f'split-{name}')} is corrupt: it names graph {index.max()} of {len(self)}"
+                )
+            taken[index] = True
+        if np.count_nonzero(taken) != sum(map(len, self.splits.values())):
+            raise InputError(f"{self.path} is corrupt: a graph is in its splits twice")
 
     def _file(self, name: str) -> Path:
         return self.path / f"{name}.bin"
@@ -134,6 +154,11 @@ class Store:
             want not in (None, got) for want, got in zip(shape, entry.shape, strict=True)
         ):
             raise InputError(f"{self.path} is corrupt: {name} has shape {list(entry.shape)}, expected {list(shape)}")
+        accepted = _accepted_dtypes(name, self.schema)
+        if entry.dtype not in accepted:
+            raise InputError(
+                f"{self.path} is corrupt: {name} has dtype {entry.dtype}, expected {' or '.join(accepted)}"
+            )
         return open_array(file, entry)
 
 
@@ -157,6 +182,21 @@ def _expected_shapes(manifest: Manifest) -> dict[str, tuple[int | None, ...]]:
     if "smiles" in manifest.arrays:  # of molecules, in datasets made since they are kept
         shapes |= {"smiles": (None,), "smiles_offsets": (graphs + 1,)}
     return shapes | {f"split-{name}": (count,) for name, count in manifest.splits.items()}
+
+
+_UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+
+
+def _accepted_dtypes(name: str, schema: Schema) -> tuple[str, ...]:
+    """Return the types an array may have; the kernels that read them are correct for no others."""
+    if name == "distance":
+        return ("uint8",)
+    if name == "node_feat" and schema.node_vocabulary is None:
+        return ("float32",)
+    if name == "label":
+        kinds = {"regression": ("float32",), "binary": ("int8",), "multiclass": ("int8", "int16", "int32", "int64")}
+        return kinds[schema.task.kind]
+    return _UNSIGNED
 
 
 def _sha256(file: Path) -> str:

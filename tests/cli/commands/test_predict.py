@@ -7,6 +7,7 @@ import pytest
 
 import grpe_dgl
 import grpe_dgl.data
+from grpe_dgl_cli.commands import predict as command
 from tests import trained
 from tests.cli.invoke import grpe
 from tests.data.random_graphs import NODE_VOCABULARY, NUM_EDGE_TYPES, random_graphs
@@ -241,3 +242,27 @@ def test_labels_of_a_processed_table_have_their_names(tmp_path, cells, option):
     found = read((tmp_path / "o.csv").read_text())
     assert [row["y"] for row in found] == list(cells)
     assert all(name in found[0] for name in data.task.output_columns())
+
+
+def test_a_file_that_another_process_wrote_meanwhile_stays(model, tmp_path, monkeypatch):
+    out = tmp_path / "out.csv"
+    follow = command.follow
+
+    def meanwhile(*arguments):
+        out.write_text("of the other process")
+        return follow(*arguments)
+
+    monkeypatch.setattr(command, "follow", meanwhile)
+    result = predict(model, "CCO", "--out", out, code=1)
+    assert "out.csv exists already: another process has written it meanwhile" in result.output
+    assert out.read_text() == "of the other process"
+    predict(model, "CCO", "--out", out, "--force")
+    assert out.read_text().startswith("smiles,")
+
+
+def test_what_rdkit_raises_for_one_row_is_that_rows_error(model, tmp_path):
+    (tmp_path / "x.csv").write_text("smiles\nCCO\n[CH128]\n[CH1000]\nCC\n")
+    predict(model, tmp_path / "x.csv", "--out", tmp_path / "out.csv")
+    rows = read((tmp_path / "out.csv").read_text())
+    assert [bool(row["predicted_logS"]) for row in rows] == [True, False, False, True]
+    assert "'[CH128]' cannot be read: RDKit fails with" in rows[1]["error"]
