@@ -94,6 +94,7 @@ class _Reader:
         return header, _exactly(stream, header.get("bytes", 0))
 
     def _wait(self, what: str) -> None:
+        assert self.process.stdout is not None
         if not select.select([self.process.stdout], [], [], _SECONDS[what])[0]:
             self.process.kill()
             raise TimeoutError(f"no answer in {_SECONDS[what]:.0f} seconds")
