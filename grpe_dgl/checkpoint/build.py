@@ -45,3 +45,9 @@ def require_size(settings: ModelSettings, schema: Schema) -> None:
             f"the model section ({settings.describe()}) makes a model of {count:,} parameters for this data; "
             f"accepted: up to {MOST_PARAMETERS:,}"
         )
+
+
+def freeze_encoder(model: GraphModel) -> None:
+    """Let only the head be trained."""
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(name.startswith(model.head_prefix))

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grpe_dgl.checkpoint.build import build_model
+from grpe_dgl.checkpoint.build import build_model, freeze_encoder
 from grpe_dgl.errors import InputError
 from grpe_dgl.messages import short
 from grpe_dgl.models.model import GraphModel
@@ -71,7 +71,9 @@ def check_weights(weights: object, recipe: Recipe, schema: Schema) -> GraphModel
         found = weights[name]
         if not isinstance(found, Tensor):
             raise InputError(f"{wrong} {name} is {short(found)}, not a tensor")
-        if found.shape != tensor.shape or found.dtype != tensor.dtype:
+        # Weights of another precision are converted when they are loaded: the authors' may be float64.
+        same_kind = found.dtype == tensor.dtype or (found.is_floating_point() and tensor.is_floating_point())
+        if found.shape != tensor.shape or not same_kind:
             raise InputError(
                 f"{wrong} {name} is {tuple(found.shape)} {found.dtype}, expected {tuple(tensor.shape)} {tensor.dtype}"
             )
@@ -83,8 +85,9 @@ def check_training(training: object, recipe: Recipe, model: GraphModel) -> None:
     keys = ("optimizer", "update", "history", "sums", "random")
     if not isinstance(training, dict) or not all(key in training for key in keys):
         raise InputError(f"what it needs to resume is incomplete; expected {', '.join(keys)}")
-    head = model.head_prefix if recipe.training.freeze_encoder else ""
-    shapes = [tuple(parameter.shape) for name, parameter in model.named_parameters() if name.startswith(head)]
+    if recipe.training.freeze_encoder:
+        freeze_encoder(model)
+    shapes = [tuple(parameter.shape) for parameter in model.parameters() if parameter.requires_grad]
     _check_optimizer(training["optimizer"], shapes)
     if type(training["update"]) is not int or not 0 <= training["update"] < 1 << 60:
         raise InputError(f"update is {short(training['update'])}; expected a count")

@@ -8,9 +8,8 @@ from typing import Any
 
 import torch
 
-from grpe_dgl.checkpoint.build import build_model
+from grpe_dgl.checkpoint.build import build_model, freeze_encoder
 from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
-from grpe_dgl.checkpoint.transfer import freeze_encoder
 from grpe_dgl.data.batching.parts import Division
 from grpe_dgl.data.dataset import Dataset
 from grpe_dgl.data.identity import DataIdentity

@@ -21,7 +21,7 @@ def attach_codes(pairs: dgl.DGLGraph, relations: Relations) -> None:
     graphs whose codes are not its own.
     """
     codes = torch.tensor([[relations.max_distance, relations.num_edge_types]], dtype=torch.int32, device=pairs.device)
-    pairs.ndata["codes"] = codes.expand(pairs.num_nodes(), 2)
+    pairs.ndata["codes"] = codes.repeat(pairs.num_nodes(), 1)  # memory of its own: node data may be written to
 
 
 def require_codes(pairs: dgl.DGLGraph, relations: Relations) -> None:
