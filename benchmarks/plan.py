@@ -167,11 +167,12 @@ CHECKED = (
     Plan("standard", "pcqm4m", 256, "float32", layers=2),
 )
 TABLE = (
-    *(Plan("standard", "molhiv", size) for size in (64, 256)),
-    *(Plan("standard", "pcqm4m", size) for size in (256, 1024)),
-    Plan("large", "molhiv", 64),
-    *(Plan("large", "pcqm4m", size) for size in (256, 1024)),
-    Plan("large", "pcqm4m", 1024, checkpoint_layers=True),
+    *(Plan("standard", "molhiv", size) for size in (64, 256, 1024)),
+    *(Plan("standard", "pcqm4m", size) for size in (256, 1024, 4096)),
+    *(Plan("large", "molhiv", size) for size in (64, 256)),
+    *(Plan("large", "pcqm4m", size) for size in (256, 1024, 4096)),
+    Plan("large", "pcqm4m", 4096, checkpoint_layers=True),
+    Plan("large", "pcqm4m", 1024, "float32"),
 )
 
 
