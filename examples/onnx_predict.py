@@ -21,6 +21,22 @@ def place(values, value):
     return values.index(value) if value in values else len(values) - 1
 
 
+def read(smiles, canonical):
+    """Return the molecule; if `canonical`, in the one form that does not depend on how its SMILES was written."""
+    molecule = Chem.MolFromSmiles(smiles)
+    if molecule is None or not canonical:
+        return molecule
+    for atom in molecule.GetAtoms():
+        atom.SetAtomMapNum(0)
+    for _ in range(3):
+        text = Chem.MolToSmiles(molecule)
+        again = None if text == smiles else Chem.MolFromSmiles(text)
+        if again is None:
+            break
+        molecule, smiles = again, text
+    return molecule
+
+
 def atoms(molecule, columns):
     """Return the atom columns, shape (n, 9)."""
     rows = []
@@ -91,7 +107,7 @@ def main():
     writer.writerow(["smiles", *columns, "error"])
     for first in range(0, len(options.smiles), 64):
         texts = options.smiles[first : first + 64]
-        molecules = [Chem.MolFromSmiles(text) for text in texts]
+        molecules = [read(text, model["vocabulary"].get("canonical_smiles", False)) for text in texts]
         read = [molecule for molecule in molecules if molecule is not None and molecule.GetNumAtoms()]
         numbers = iter(predict(session, model, read) if read else [])
         for text, molecule in zip(texts, molecules, strict=True):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from grpe_dgl.errors import InputError
-from grpe_dgl.messages import nearest
+from grpe_dgl.messages import nearest, short
 from grpe_dgl.schema import Schema
 from grpe_dgl.views import View
 
@@ -108,7 +108,8 @@ FAMILIES: dict[str, Family] = {
 def find_family(name: object) -> Family:
     """Return the family called `name`; raises an InputError that lists them."""
     if not isinstance(name, str) or name not in FAMILIES:
-        raise InputError(f"model.name is {name!r}{nearest(str(name), list(FAMILIES))}; accepted: {', '.join(FAMILIES)}")
+        close = nearest(name if isinstance(name, str) else "", list(FAMILIES))
+        raise InputError(f"model.name is {short(name)}{close}; accepted: {', '.join(FAMILIES)}")
     return FAMILIES[name]
 
 

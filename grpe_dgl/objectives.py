@@ -8,6 +8,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from grpe_dgl.messages import significant
+
 KINDS = ("regression", "binary", "multiclass")
 """The kinds of task: numbers; one or many yes/no targets; one target of many classes."""
 
@@ -46,10 +48,18 @@ class Metric:
         return a > b if self.higher_is_better else a < b
 
     def text(self, value: float, spread: float | None = None) -> str:
-        """Format a value, and its standard deviation over runs, as the paper does: ``81.586 ± 0.190 %``."""
-        scale, digits, unit = (100, 3, " %") if self.percent else (1, 4, "")
-        written = f"{scale * value:.{digits}f}"
-        return f"{written}{unit}" if spread is None else f"{written} ± {scale * spread:.{digits}f}{unit}"
+        """Format a value, and its standard deviation over runs, as the paper does: ``81.586 ± 0.190 %``.
+
+        A value too small for four decimals is written with four digits: ``1.234e-06``.
+        """
+        if self.percent:
+            written = f"{100 * value:.3f}"
+            return f"{written} %" if spread is None else f"{written} ± {100 * spread:.3f} %"
+        if spread is None:
+            return significant(value)
+        # The spread has as many decimals as the value, unless that would make it look like zero.
+        decimals = f"{spread:.4f}" if 0.01 <= abs(value) and (spread == 0 or spread >= 5e-5) else f"{spread:.2g}"
+        return f"{significant(value)} ± {decimals}"
 
 
 LOSSES: dict[str, Loss] = {

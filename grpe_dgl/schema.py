@@ -6,10 +6,14 @@ from math import prod
 from typing import Any, Self, TypeVar
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.messages import short
+from grpe_dgl.objectives import METRICS
 from grpe_dgl.vocabularies import VOCABULARIES, edge_columns_of
 
 LEVELS = ("graph", "node")
 KINDS = ("regression", "binary", "multiclass")
+LARGEST_SIZE = 1 << 24
+"""The largest number of node columns' values, continuous features or edge types that is read from a file."""
 Codes = TypeVar("Codes")  # integers: a number, an array or a tensor
 
 
@@ -25,6 +29,10 @@ class Task:
     """The name of each target."""
     classes: tuple[str, ...] = ()
     """Multiclass: the name of each class, in the order of the labels."""
+    positive: tuple[str, ...] = ()
+    """Binary: the class that 1 stands for, per target; empty where the labels were 0 and 1 already."""
+    negative: tuple[str, ...] = ()
+    """Binary: the class that 0 stands for, per target."""
     metric: str
     """The dataset's own metric, a name of `grpe_dgl.objectives`."""
     standardise: bool = False
@@ -39,8 +47,13 @@ class Task:
         """Return the name of each predicted number in a table: a prediction or a probability."""
         if self.kind == "multiclass":
             return [f"probability_{name}" for name in self.classes]
-        prefix = "probability_" if self.kind == "binary" else "predicted_"
-        return [prefix + name for name in self.targets]
+        if self.kind == "regression":
+            return [f"predicted_{name}" for name in self.targets]
+        positive = self.positive or ("1",) * len(self.targets)
+        return [
+            f"probability_{name}" if named == "1" else f"probability_{name}_{named}"
+            for name, named in zip(self.targets, positive, strict=True)
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +133,10 @@ class Schema:
         """Return the schema that `to_dict` returned; also accepts that of version 0.1, without `edge_columns`."""
         fields = dict(plain)
         task = fields["task"]
-        fields["task"] = Task(**{**task, "targets": tuple(task["targets"]), "classes": tuple(task["classes"])})
+        _check_types(fields)
+        names = {key: tuple(task[key]) for key in ("targets", "classes")}
+        names |= {key: tuple(task.get(key, ())) for key in ("positive", "negative")}
+        fields["task"] = Task(**{**task, **names})
         num_edge_types = fields.pop("num_edge_types", None)
         if "edge_columns" not in fields:
             fields["edge_columns"] = edge_columns_of(fields["vocabulary"], num_edge_types)
@@ -144,6 +160,45 @@ class Schema:
                     f"{model} and {what} do not fit: the task's {key} is {getattr(ours, key)!r} for the model, "
                     f"{getattr(theirs, key)!r} there"
                 )
+
+
+def _check_types(fields: Mapping[str, Any]) -> None:
+    """Raise unless the values of a file are of the types and within the limits that a schema has."""
+    task = fields["task"]
+    texts = {"name": fields["name"], "vocabulary": fields["vocabulary"], "task.metric": task["metric"]}
+    wrong = [(key, value) for key, value in texts.items() if not isinstance(value, str)]
+    for key in ("targets", "classes", "positive", "negative"):
+        names = task[key] if key in ("targets", "classes") else task.get(key, ())
+        if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+            wrong.append((f"task.{key}", names))
+    flags = {"task.standardise": task.get("standardise", False), "undirected": fields.get("undirected", True)}
+    wrong += [(key, value) for key, value in flags.items() if type(value) is not bool]
+    for key in ("node_vocabulary", "edge_columns"):
+        sizes = fields.get(key)
+        if sizes is not None and not (isinstance(sizes, (list, tuple)) and all(map(_is_size, sizes))):
+            wrong.append((key, sizes))
+    for key in ("node_features", "num_edge_types"):
+        if fields.get(key) is not None and not _is_size(fields[key]):
+            wrong.append((key, fields[key]))
+    for key in ("target_mean", "target_deviation"):
+        numbers = fields.get(key)
+        if numbers is not None and not (
+            isinstance(numbers, (list, tuple))
+            and len(numbers) == len(task["targets"])
+            and all(type(number) in (int, float) for number in numbers)
+        ):
+            wrong.append((key, numbers))
+    if not wrong and prod(fields.get("edge_columns") or (1,)) > LARGEST_SIZE:
+        wrong.append(("edge_columns", fields["edge_columns"]))
+    if not wrong and (task["metric"] not in METRICS or task["kind"] not in METRICS[task["metric"]].kinds):
+        wrong.append(("task.metric", task["metric"]))
+    if wrong:
+        key, value = wrong[0]
+        raise InputError(f"{key} is {short(value)}, which no schema has")
+
+
+def _is_size(value: object) -> bool:
+    return type(value) is int and 1 <= value <= LARGEST_SIZE
 
 
 def known_schema(vocabulary: str, *, name: str, task: Task) -> Schema:

@@ -53,3 +53,22 @@ def test_neither_torch_nor_numpy_is_loaded():
     code = "import sys, grpe_dgl.objectives; print(sorted({'torch', 'numpy', 'dgl'} & set(sys.modules)))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("value", "spread", "text"),
+    [
+        (0.33125, None, "0.3312"),
+        (12.5, None, "12.5000"),
+        (1.23456e-6, None, "1.235e-06"),
+        (0.0012345, None, "0.001234"),
+        (0.0, None, "0.0000"),
+        (-2.5e-7, None, "-2.5e-07"),
+        (0.094, 0.002, "0.0940 ± 0.0020"),
+        (1.2e-6, 3.4e-8, "1.2e-06 ± 3.4e-08"),
+        (0.5, 1e-7, "0.5000 ± 1e-07"),
+        (0.5, 0.0, "0.5000 ± 0.0000"),
+    ],
+)
+def test_small_numbers_keep_their_digits(value, spread, text):
+    assert METRICS["rmse"].text(value, spread) == text

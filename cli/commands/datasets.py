@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from ..support.options import data_option
+from ..support.terminal import echo
 
 
 @click.command("datasets")
@@ -15,20 +16,20 @@ def datasets_command(data: Path) -> None:
     from grpe_dgl.data.store.manifest import FILE, Manifest
     from grpe_dgl.errors import InputError
 
-    click.echo("Can be made with `grpe preprocess NAME`:")
+    echo("Can be made with `grpe preprocess NAME`:")
     width = max(map(len, CATALOGUE))
     for name, entry in CATALOGUE.items():
         generated = " (or with --generate)" if entry.can_generate else ""
-        click.echo(f"  {name:{width}}  {entry.title}{generated}")
+        echo(f"  {name:{width}}  {entry.title}{generated}")
 
     folders = sorted(file.parent for file in data.glob(f"*/{FILE}"))
-    click.echo(f"\nIn {data}:" if folders else f"\nIn {data}: none yet")
+    echo(f"\nIn {data}:" if folders else f"\nIn {data}: none yet")
     width = max((len(folder.name) for folder in folders), default=0)
     for folder in folders:
         try:
             manifest = Manifest.read(folder)
         except InputError as error:
-            click.echo(f"  {folder.name:{width}}  unusable: {error}")
+            echo(f"  {folder.name:{width}}  unusable: {error}")
             continue
         splits = ", ".join(f"{name} {count:,}" for name, count in manifest.splits.items())
-        click.echo(f"  {folder.name:{width}}  {manifest.origin}: {manifest.num_graphs:,} graphs ({splits})")
+        echo(f"  {folder.name:{width}}  {manifest.origin}: {manifest.num_graphs:,} graphs ({splits})")

@@ -1,16 +1,20 @@
 """``grpe evaluate``: measure a model on a split."""
 
 import json
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from grpe_dgl.messages import counted
 
 from ..support.device import choose_device
 from ..support.make_encodings import make_encodings
 from ..support.options import InputFile, data_option, device_option, raw_dir_option
 from ..support.progress import progress_so_far
 from ..support.resolve_dataset import resolve_dataset
+from ..support.terminal import echo
 
 if TYPE_CHECKING:
     from grpe_dgl.objectives import Metric
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 @click.option("--batch-size", type=click.IntRange(min=1), help="Graphs at a time; changes no number.")
 @device_option
 @click.option("--submission", type=click.Path(path_type=Path), help="PCQM4M: write OGB's submission file to a folder.")
+@click.option("--allow-overlap", is_flag=True, help="Measure other data even if the model was trained on some of it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def evaluate_command(
     checkpoint: Path,
@@ -39,6 +44,7 @@ def evaluate_command(
     batch_size: int | None,
     device: str,
     submission: Path | None,
+    allow_overlap: bool,
     as_json: bool,
 ) -> None:
     """Measure the model in CKPT on a split of a dataset.
@@ -58,20 +64,25 @@ def evaluate_command(
             raise click.UsageError(f"--metric {name}: accepted for {task.kind}: {accepted}")
     folder = resolve_dataset(dataset or saved.recipe.dataset or saved.schema.name, data, raw_dir)
     make_encodings(folder, saved.recipe.model.view.encodings)
-    evaluation = evaluate(
-        saved,
-        folder,
-        split,
-        metrics=metrics,
-        needs_labels=submission is None,
-        batch_size=batch_size,
-        device=choose_device(device),
-        progress=progress_so_far(f"{folder.name} {split}", "graphs"),
-    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        evaluation = evaluate(
+            saved,
+            folder,
+            split,
+            metrics=metrics,
+            needs_labels=submission is None,
+            allow_overlap=allow_overlap,
+            batch_size=batch_size,
+            device=choose_device(device),
+            progress=progress_so_far(f"{folder.name} {split}", "graphs"),
+        )
+    for warning in caught:
+        echo(f"warning: {warning.message}", err=True)
     _warn_of_other_names(task, evaluation.task, folder)
     if submission is not None:
         path = write_submission(evaluation.predictions, evaluation.dataset, split, submission)
-        click.echo(f"written: {path}")
+        echo(f"written: {path}")
     if evaluation.metrics:
         _print(evaluation, as_json=as_json)
 
@@ -81,15 +92,17 @@ def _print(evaluation: "Evaluation", *, as_json: bool) -> None:
 
     if as_json:
         content = {"dataset": evaluation.dataset, "split": evaluation.split, "graphs": evaluation.graphs}
+        content["labels"] = evaluation.labels
         parts = {"per_target": evaluation.per_target} if evaluation.per_target else {}
-        click.echo(json.dumps({**content, **evaluation.metrics, **parts}))
+        echo(json.dumps({**content, **evaluation.metrics, **parts}))
         return
-    title = f"{evaluation.dataset} {evaluation.split} ({evaluation.graphs:,} graphs)"
+    graphs = f" of {counted(evaluation.graphs, 'graph')}" if evaluation.labels != evaluation.graphs else ""
+    title = f"{evaluation.dataset} {evaluation.split} ({counted(evaluation.labels, 'label')}{graphs})"
     for name, value in evaluation.metrics.items():
-        click.echo(f"{title}: {name} {METRICS[name].text(value)}")
+        echo(f"{title}: {name} {METRICS[name].text(value)}")
     for target, values in evaluation.per_target.items():
         texts = [f"{name} {_text(METRICS[name], value)}" for name, value in values.items()]
-        click.echo(f"  {target}: {', '.join(texts)}")
+        echo(f"  {target}: {', '.join(texts)}")
 
 
 def _text(metric: "Metric", value: float | None) -> str:
@@ -98,11 +111,12 @@ def _text(metric: "Metric", value: float | None) -> str:
 
 def _warn_of_other_names(model: "Task", data: "Task", folder: Path) -> None:
     """Warn if the dataset has other names for its targets or classes: the numbers may compare different things."""
-    for what in ("targets", "classes"):
+    for what in ("targets", "classes", "positive"):
         known, found = getattr(model, what), getattr(data, what)
         if known != found:
-            click.echo(
-                f"warning: the model predicts the {what} {_some(known)}; {folder} has {_some(found)}: "
+            noun = "positive classes" if what == "positive" else what
+            echo(
+                f"warning: the model predicts the {noun} {_some(known)}; {folder} has {_some(found)}: "
                 "they are compared in this order",
                 err=True,
             )

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from ..support.options import InputFile
+from ..support.terminal import echo
 
 
 @click.command("export")
@@ -30,7 +31,7 @@ def export_command(checkpoint: Path, formats: tuple[str, ...], out: Path, force:
     from grpe_dgl.export import export
     from grpe_dgl.export.write import CONTRACT, FORMATS, OPSET
 
-    click.echo(f"{checkpoint}: tracing, writing and comparing; takes half a minute for a small model", err=True)
+    echo(f"{checkpoint}: tracing, writing and comparing; takes half a minute for a small model", err=True)
     differences = export(load_checkpoint(checkpoint), out, formats, force=force)
     for name, difference in differences.items():
         opset = f", opset {OPSET}" if name == "onnx" else ""
@@ -39,5 +40,5 @@ def export_command(checkpoint: Path, formats: tuple[str, ...], out: Path, force:
             if difference
             else "equals the model, to rounding,"
         )
-        click.echo(f"{out / FORMATS[name]}: dynamic batch and nodes{opset}; {how} on random graphs")
-    click.echo(f"{out / CONTRACT}: inputs, relations, vocabulary and task")
+        echo(f"{out / FORMATS[name]}: dynamic batch and nodes{opset}; {how} on random graphs")
+    echo(f"{out / CONTRACT}: inputs, relations, vocabulary and task")

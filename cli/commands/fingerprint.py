@@ -10,6 +10,7 @@ from ..support.bulk_progress import follow
 from ..support.device import choose_device
 from ..support.output_file import OUTPUTS, check_output
 from ..support.predict_inputs import InputOptions, checkpoints_and_inputs, input_options, open_rows
+from ..support.terminal import echo
 
 
 @click.command("fingerprint")
@@ -38,11 +39,11 @@ def fingerprint_command(arguments: tuple[str, ...], out: Path, layers: int, opti
     names = [f"fingerprint_{i}" for i in range(fingerprint.width)]
     *numbers, error_column = unused_names([*names, "error"], rows.columns)
     workers = options.choose_workers(rows, fingerprint.device)
-    with open_table(out, rows.columns, numbers, error_column) as writer:
+    with open_table(out, rows.columns, numbers, error_column, rows.types, replace=options.force) as writer:
         outcome = follow(write_fingerprints(rows, fingerprint, writer, workers=workers), rows, "fingerprint")
     failed = f", {outcome.failed:,} without a fingerprint" if outcome.failed else ""
-    click.echo(f"{counted(outcome.done, rows.noun)}{failed}, {fingerprint.width} numbers each: {out}")
+    echo(f"{counted(outcome.done, rows.noun)}{failed}, {fingerprint.width} numbers each: {out}")
     for reason in outcome.reasons:  # a .npy file has no column for them
-        click.echo(f"  {reason}")
+        echo(f"  {reason}")
     if outcome.failed > len(outcome.reasons):
-        click.echo(f"  and {outcome.failed - len(outcome.reasons):,} more")
+        echo(f"  and {outcome.failed - len(outcome.reasons):,} more")

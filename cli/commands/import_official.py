@@ -6,6 +6,7 @@ import click
 
 from ..support.options import InputFile
 from ..support.output_file import check_output
+from ..support.terminal import echo
 
 
 @click.command("import")
@@ -22,9 +23,9 @@ def import_command(file: Path, heads: int, dataset: str, out: Path, force: bool)
     checkpoint, imported = import_file(file, num_heads=heads, dataset=dataset)
     checkpoint.save(out)
     parameters = sum(parameter.numel() for parameter in imported.model.parameters())
-    click.echo(f"{checkpoint.recipe.model.describe()}: {parameters:,} parameters")
+    echo(f"{checkpoint.recipe.model.describe()}: {parameters:,} parameters")
     if imported.zero_started:
-        click.echo(f"initialised to zero, as the file has no row for them ({len(imported.zero_started)}):")
+        echo(f"initialised to zero, as the file has no row for them ({len(imported.zero_started)}):")
         for what in imported.zero_started:
-            click.echo(f"  {what}")
-    click.echo(f"written: {out}")
+            echo(f"  {what}")
+    echo(f"written: {out}")

@@ -11,6 +11,7 @@ from grpe_dgl.errors import InputError
 from ..support.describe_checkpoint import describe_checkpoint
 from ..support.options import require_file
 from ..support.system import describe_system, show_system
+from ..support.terminal import echo
 
 if TYPE_CHECKING:
     from grpe_dgl.data.store.store import Store
@@ -27,7 +28,7 @@ def info_command(path: Path | None, system: bool, verify: bool, as_json: bool) -
         if path is not None or verify:
             raise click.UsageError("--system goes with neither PATH nor --verify")
         if as_json:
-            click.echo(json.dumps(describe_system(), indent=2))
+            echo(json.dumps(describe_system(), indent=2))
         else:
             show_system()
         return
@@ -49,12 +50,12 @@ def info_command(path: Path | None, system: bool, verify: bool, as_json: bool) -
         store.verify()
     if as_json:
         content = json.loads(store.manifest.to_json())
-        click.echo(json.dumps({**content, "num_bytes": store.num_bytes, "verified": verify}, indent=2))
+        echo(json.dumps({**content, "num_bytes": store.num_bytes, "verified": verify}, indent=2))
         return
     for key, value in _lines(store).items():
-        click.echo(f"{key:13} {value}")
+        echo(f"{key:13} {value}")
     if verify:
-        click.echo(f"{'verified':13} every array has the hash in the manifest")
+        echo(f"{'verified':13} every array has the hash in the manifest")
 
 
 def _lines(store: "Store") -> dict[str, str]:

@@ -12,6 +12,7 @@ from ..support.bulk_progress import follow
 from ..support.device import choose_device
 from ..support.output_file import OUTPUTS, check_output
 from ..support.predict_inputs import InputOptions, checkpoints_and_inputs, input_options, open_rows
+from ..support.terminal import echo, table_stream
 
 
 @click.command("predict")
@@ -44,17 +45,21 @@ def predict_command(arguments: tuple[str, ...], out: Path | None, options: Input
     added = unused_names([*ensemble.text_columns, *ensemble.number_columns, "error"], rows.columns)
     num_texts = len(ensemble.text_columns)
     texts, numbers, error_column = rows.columns + added[:num_texts], added[num_texts:-1], added[-1]
+
+    def types() -> list[str]:
+        return [*rows.types(), *("int64" if name == "node" else "string" for name in ensemble.text_columns)]
+
     with contextlib.ExitStack() as stack:
         if out is None:
-            writer: Writer = CSVWriter(sys.stdout, texts, numbers, error_column)
+            writer: Writer = CSVWriter(table_stream(), texts, numbers, error_column)
         else:
-            writer = stack.enter_context(open_table(out, texts, numbers, error_column))
+            writer = stack.enter_context(open_table(out, texts, numbers, error_column, types, replace=options.force))
         workers = options.choose_workers(rows, prediction.device)
         outcome = follow(write_predictions(rows, prediction, writer, workers=workers), rows, "predict")
         sys.stdout.flush()  # so that a full disk is an error of this command
     failed = f", {outcome.failed:,} without a prediction (reasons in the column {error_column})"
     summary = f"{counted(outcome.done, rows.noun)}{failed if outcome.failed else ''}"
     if out is not None:
-        click.echo(f"{summary}: {out}")
+        echo(f"{summary}: {out}")
     elif outcome.failed:
-        click.echo(summary, err=True)
+        echo(summary, err=True)

@@ -5,9 +5,11 @@ from typing import Any
 
 import click
 
+from ..support.errors import HINTS
 from ..support.make_dataset import make_dataset
 from ..support.make_encodings import make_encodings
 from ..support.options import InputFile
+from ..support.terminal import echo
 from .preprocess import dataset_options
 
 
@@ -42,6 +44,12 @@ class _Fractions(click.ParamType):
     help="What the targets are.  [default: inferred and printed]",
 )
 @click.option(
+    "--positive",
+    multiple=True,
+    metavar="CLASS",
+    help="Of two classes, the positive one; repeat it for more targets.  [default: yes, active, ..., or the last]",
+)
+@click.option(
     "--split",
     type=click.Choice(["random", "scaffold", "column", "index"]),
     help="How rows are divided.  [default: random, or what --split-column or --train-rows imply]",
@@ -66,6 +74,7 @@ def csv_command(
     smiles: str,
     targets: tuple[str, ...],
     task: str | None,
+    positive: tuple[str, ...],
     split: str | None,
     split_column: str | None,
     train_rows: Path | None,
@@ -85,6 +94,7 @@ def csv_command(
 
     FILE is .csv, .csv.gz, .smi or .smi.gz.
     """
+    from grpe_dgl.data.label_notes import label_notes
     from grpe_dgl.data.sources.csv import CSVRequest, csv_source
     from grpe_dgl.data.split_warnings import split_warnings
     from grpe_dgl.data.store.store import Store
@@ -96,6 +106,7 @@ def csv_command(
         smiles=smiles,
         targets=targets,
         task=task,
+        positive=positive,
         split=split or ("column" if split_column else "index" if split_files else "random"),
         split_column=split_column,
         split_files=split_files,
@@ -118,8 +129,10 @@ def csv_command(
     make_encodings(folder, encodings, workers=workers)
     if manifest is None:
         return
-    for note in (*notes, *split_warnings(Store(folder))):
-        click.echo(note)
+    store = Store(folder)
+    for note in (*notes, *split_warnings(store), *label_notes(store)):
+        hint = getattr(note, "hint", None)
+        echo(note if hint is None else f"{note}; {HINTS[hint]}")
     if manifest.schema.target_scale is not None:
         for target, mean, deviation in zip(manifest.schema.task.targets, *manifest.schema.target_scale, strict=True):
-            click.echo(f"{target}: standardised for training, mean {mean:.4g}, deviation {deviation:.4g} (train)")
+            echo(f"{target}: standardised for training, mean {mean:.4g}, deviation {deviation:.4g} (train)")

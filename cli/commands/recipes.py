@@ -7,6 +7,8 @@ import click
 from grpe_dgl.errors import InputError
 from grpe_dgl.recipe import Recipe, load_recipe, recipe_text, shipped_recipes
 
+from ..support.terminal import echo
+
 HEADER = ("RECIPE", "DATASET", "MODEL", "PARAMETERS", "PAPER")
 
 
@@ -22,14 +24,14 @@ def recipes_command(context: click.Context) -> None:
                 cell.rjust(width) if column == 3 else cell.ljust(width)
                 for column, (cell, width) in enumerate(zip(row, widths, strict=True))
             ]
-            click.echo("  ".join(cells).rstrip())
+            echo("  ".join(cells).rstrip())
 
 
 @recipes_command.command()
 @click.argument("name", metavar="RECIPE")
 def show(name: str) -> None:
     """Print RECIPE, a shipped recipe's name or a path."""
-    click.echo(recipe_text(name), nl=False)
+    echo(recipe_text(name), nl=False)
 
 
 @recipes_command.command()
@@ -51,7 +53,7 @@ def copy(name: str, dest: Path | None) -> None:
         raise InputError(f"{target} exists already and is not overwritten; give another DEST") from None
     except OSError as error:
         raise InputError(f"{target} cannot be written: {error.strerror}") from None
-    click.echo(f"copied to {target}")
+    echo(f"copied to {target}")
 
 
 def _row(name: str, recipe: Recipe) -> tuple[str, ...]:

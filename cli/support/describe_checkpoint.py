@@ -5,9 +5,9 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from grpe_dgl.messages import counted
+
+from .terminal import echo
 
 if TYPE_CHECKING:
     from grpe_dgl.checkpoint.file import Checkpoint
@@ -28,10 +28,10 @@ def describe_checkpoint(path: Path, *, as_json: bool) -> None:
             "provenance": saved.provenance,
             "resumable": saved.training is not None,
         }
-        click.echo(json.dumps(_without_nan(content), indent=2, allow_nan=False))
+        echo(json.dumps(_without_nan(content), indent=2, allow_nan=False))
         return
     for key, value in _lines(saved, parameters).items():
-        click.echo(f"{key:13} {value}")
+        echo(f"{key:13} {value}")
 
 
 def _lines(saved: "Checkpoint", parameters: int) -> dict[str, str]:

@@ -13,10 +13,15 @@ import click
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import NO_ROOM
 
+from .terminal import echo, printable
+
 INTERRUPTED, TERMINATED = 130, 143
 
 _OTHER_SPLIT = "for a CSV: `grpe preprocess csv` with another --split, --fractions or --seed, and --force"
 HINTS = {
+    "as_classes": "--task classification --force makes the dataset of classes",
+    "other_positive": "--positive CLASS --force chooses",
+    "allow_overlap": "--allow-overlap measures it all the same, --split train measures the training graphs alone",
     "fewer_workers": "--workers sets their number",
     "import_weights": "`grpe import {value} --heads HEADS --dataset DATASET --out CKPT` makes a checkpoint of them",
     "make_encoding": "`grpe preprocess DATASET --encodings {value}` computes it",
@@ -29,7 +34,7 @@ HINTS = {
     "transfer_transformer": "--transfer transformer takes everything but the embeddings over",
     "verify_dataset": "`grpe info {value} --verify` lists what is wrong",
 }
-"""What to type, by `InputError.hint`; the library does not know the command line."""
+"""What to type, by `InputError.hint` and `grpe_dgl.messages.Note.hint`; the library does not know the command line."""
 
 
 class Commands(click.Group):
@@ -43,19 +48,24 @@ class Commands(click.Group):
         try:
             with _termination_raises():
                 return super().invoke(ctx)
+        except click.ClickException as error:
+            vars(error)["message"] = printable(error.message)
+            raise
         except InputError as error:
-            raise click.ClickException(with_hint(error)) from None
+            raise click.ClickException(printable(with_hint(error))) from None
         except OSError as error:
             if error.errno in NO_ROOM:
-                raise click.ClickException(f"{error.filename or 'writing failed'}: {error.strerror}") from None
+                raise click.ClickException(
+                    printable(f"{error.filename or 'writing failed'}: {error.strerror}")
+                ) from None
             if error.filename is None or isinstance(error, BrokenPipeError):
                 raise
-            raise click.ClickException(f"{error.filename}: {error.strerror}") from None
+            raise click.ClickException(printable(f"{error.filename}: {error.strerror}")) from None
         except KeyboardInterrupt:
-            click.echo("interrupted", err=True)
+            echo("interrupted", err=True)
             sys.exit(INTERRUPTED)
         except _Terminated:
-            click.echo("terminated", err=True)
+            echo("terminated", err=True)
             sys.exit(TERMINATED)
 
 

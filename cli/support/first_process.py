@@ -2,7 +2,7 @@
 
 import os
 
-import click
+from .terminal import echo
 
 
 def is_first_process() -> bool:
@@ -13,4 +13,4 @@ def is_first_process() -> bool:
 def say(message: str = "", *, err: bool = False, nl: bool = True) -> None:
     """Print a message, unless another process does."""
     if is_first_process():
-        click.echo(message, err=err, nl=nl)
+        echo(message, err=err, nl=nl)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .progress import progress
+from .terminal import echo
 
 if TYPE_CHECKING:
     from grpe_dgl.data.sources.source import Source
@@ -59,14 +60,14 @@ def make_dataset(
             require_replaceable(path)  # raises where --force would not help
             raise click.ClickException(f"{error}\n--force makes the dataset again in its place.") from None
         if manifest is not None:
-            click.echo(f"{path} exists already: {manifest.num_graphs:,} graphs. --force makes it again.")
+            echo(f"{path} exists already: {manifest.num_graphs:,} graphs. --force makes it again.")
             return None
     begin = time.monotonic()
     source = make()
     with progress(source.schema.name, source.num_rows, "rows") as done:
         manifest = preprocess(source, path, workers=workers, strict=strict, force=True, progress=done)
     splits = ", ".join(f"{name} {count:,}" for name, count in manifest.splits.items())
-    click.echo(f"{path}: {manifest.num_graphs:,} graphs ({splits}) in {time.monotonic() - begin:.1f} s")
+    echo(f"{path}: {manifest.num_graphs:,} graphs ({splits}) in {time.monotonic() - begin:.1f} s")
     if manifest.num_skipped:
-        click.echo(f"{manifest.num_skipped:,} of {manifest.num_rows:,} rows were skipped: {path / 'skipped.csv'}")
+        echo(f"{manifest.num_skipped:,} of {manifest.num_rows:,} rows were skipped: {path / 'skipped.csv'}")
     return manifest

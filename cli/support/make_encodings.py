@@ -4,9 +4,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-import click
-
 from .progress import progress_so_far
+from .terminal import echo
 
 GRAPHS_PER_WORKER = 2_000  # with fewer, the work is done before another process has started
 
@@ -30,4 +29,4 @@ def make_encodings(folder: Path, encodings: Iterable[str], *, workers: int | Non
         begin = time.monotonic()
         show = progress_so_far(f"{store.schema.name} {encoding}", "graphs")
         prepare_encodings(store, [str(encoding)], workers=workers, progress=show)
-        click.echo(f"{folder}: computed the encoding {encoding} in {time.monotonic() - begin:.1f} s", err=True)
+        echo(f"{folder}: computed the encoding {encoding} in {time.monotonic() - begin:.1f} s", err=True)

@@ -12,6 +12,7 @@ from grpe_dgl.messages import counted
 
 from .make_encodings import make_encodings
 from .options import device_option, options_as, require_file
+from .terminal import echo
 
 if TYPE_CHECKING:
     from grpe_dgl.inference import Predictor
@@ -116,7 +117,7 @@ def _open_dataset(path: Path, predictor: "Predictor", split: str | None) -> "Row
     make_encodings(path, predictor.view.encodings)
     if data.manifest.num_skipped:
         skipped = f"{counted(data.manifest.num_skipped, 'row')} of its source became no graph"
-        click.echo(f"{path}: {skipped}; {path / 'skipped.csv'} lists the reasons", err=True)
+        echo(f"{path}: {skipped}; {path / 'skipped.csv'} lists the reasons", err=True)
     return dataset_rows(data, split)
 
 
@@ -141,7 +142,10 @@ def _is_smiles(text: str) -> bool:
     from rdkit.rdBase import BlockLogs
 
     with BlockLogs():
-        return Chem.MolFromSmiles(text) is not None
+        try:
+            return Chem.MolFromSmiles(text) is not None
+        except Exception:  # whatever RDKit raises for one molecule
+            return False
 
 
 def _is_checkpoint(name: str) -> bool:

@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-import click
+from .terminal import echo
 
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -46,7 +46,7 @@ def _plain(title: str, total: int | None, unit: str) -> Callable[[int], None]:
         rate = done / (now - begin)
         of = f" of {total:,}" if total is not None else ""
         left = f", {(total - done) / rate:,.0f} s left" if total is not None and rate > 0 else ""
-        click.echo(f"{title}: {done:,}{of} {unit}, {rate:,.0f}/s{left}", err=True)
+        echo(f"{title}: {done:,}{of} {unit}, {rate:,.0f}/s{left}", err=True)
 
     return more
 

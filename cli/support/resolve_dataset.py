@@ -1,15 +1,23 @@
-"""Find the processed dataset of a command; make it first if its raw files are on the disk."""
+"""Find the processed dataset of a command and verify it; make it first if its raw files are on the disk."""
 
 from pathlib import Path
-
-import click
 
 from grpe_dgl.data.tables.table import is_table
 
 from .make_dataset import csv_command_for, make_dataset
+from .terminal import echo
 
 
 def resolve_dataset(name: str, data: Path, raw_dir: Path | None) -> Path:
+    """Return the folder of the dataset `name` as `find_dataset` does, after comparing every array with its hash."""
+    from grpe_dgl.data.store.store import Store
+
+    folder = find_dataset(name, data, raw_dir)
+    Store(folder).verify()
+    return folder
+
+
+def find_dataset(name: str, data: Path, raw_dir: Path | None) -> Path:
     """Return the folder of the dataset `name`, a name inside `data` or a path; make it if only its raw files exist.
 
     Nothing is downloaded: without raw files, the error shows the command that downloads them.
@@ -52,7 +60,7 @@ def resolve_dataset(name: str, data: Path, raw_dir: Path | None) -> Path:
             f"`grpe preprocess {name} --data {data}{where}` downloads and makes it"
             f"{generate if entry.can_generate else ''}"
         ) from None
-    click.echo(f"{folder} does not exist, but its raw files are in {request.raw_dir}: preprocessing them first")
+    echo(f"{folder} does not exist, but its raw files are in {request.raw_dir}: preprocessing them first")
     with no_downloads():
         make_dataset(folder, entry.settings(request), lambda: source, workers=1, strict=False, force=False)
     return folder

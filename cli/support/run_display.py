@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from grpe_dgl.messages import counted
+from grpe_dgl.messages import counted, significant
+
+from .terminal import echo
 
 if TYPE_CHECKING:
     from grpe_dgl.data.dataset import Dataset
@@ -61,6 +63,7 @@ def curve(folder: Path, metric: str) -> str:
     import csv
 
     from grpe_dgl.objectives import METRICS
+    from grpe_dgl.training.curves import is_flat
 
     with (folder / "metrics.csv").open(newline="", encoding="utf-8") as file:
         cells = [row[f"valid_{metric}"] for row in csv.DictReader(file)]
@@ -72,7 +75,9 @@ def curve(folder: Path, metric: str) -> str:
     # The first epochs are far off: values outside the middle nine tenths are clipped to them.
     ordered = sorted(shown)
     low, high = ordered[len(ordered) // 20], ordered[-1 - len(ordered) // 20]
-    heights = [(min(max(value, low), high) - low) / (high - low or 1) for value in shown]
+    # Differences of rounding are no progress: they are drawn as a flat line.
+    width = high - low if not is_flat(shown) else 0
+    heights = [(min(max(value, low), high) - low) / width if width else 0.0 for value in shown]
     bars = "".join(BARS[round(height * (len(BARS) - 1))] for height in heights)
     text = METRICS[metric].text
     return f"valid {metric} {text(values[0])} {bars} {text(values[-1])}  (plotted in {folder / 'curves.png'})"
@@ -99,9 +104,9 @@ def show_run(recipe: "Recipe", folder: Path, *, resume: bool, tensorboard: bool)
         def start(epochs: int, update: int, updates: int) -> None:
             if update:
                 done = counted(epochs, "epoch")
-                click.echo(f"resuming after update {update:,} of {updates:,}, {done} done")
+                echo(f"resuming after update {update:,} of {updates:,}, {done} done")
             elif resume:
-                click.echo(f"no checkpoint in {folder} to resume from: starting from scratch")
+                echo(f"no checkpoint in {folder} to resume from: starting from scratch")
 
         def step(update: int, updates: int, loss: float | None, rate: float) -> None:
             if bar is None:
@@ -116,11 +121,12 @@ def show_run(recipe: "Recipe", folder: Path, *, resume: bool, tensorboard: bool)
             nonlocal begin, plain
             value = row[f"valid_{metric.name}"]
             measured = "" if value is None else f"  valid {metric.name} {metric.text(value)}{' *' if is_best else ''}"
-            line = f"epoch {row['epoch']:>3}  loss {row['train_loss']:.4f}{measured}  {time.monotonic() - begin:.1f} s"
+            loss, seconds = significant(row["train_loss"]), time.monotonic() - begin
+            line = f"epoch {row['epoch']:>3}  loss {loss}{measured}  {seconds:.1f} s"
             begin = time.monotonic()
             plain = _plain_steps()  # no lines between those of short epochs
             if bar is None:
-                click.echo(line)
+                echo(line)
             else:
                 bar.write(line, file=sys.stdout)
             if board is not None:
@@ -145,7 +151,7 @@ def _plain_steps() -> Callable[[int, int, float | None], None]:
             return
         rate = (update - shown_update) / (now - shown_at)
         left = f", {(updates - update) / rate:,.0f} s left" if rate else ""
-        click.echo(f"update {update:,} of {updates:,}, {_loss(loss)}{rate:,.1f}/s{left}", err=True)
+        echo(f"update {update:,} of {updates:,}, {_loss(loss)}{rate:,.1f}/s{left}", err=True)
         shown_at, shown_update = now, update
 
     return step
@@ -153,7 +159,7 @@ def _plain_steps() -> Callable[[int, int, float | None], None]:
 
 def _loss(loss: float | None) -> str:
     """Return the loss with a comma after it; nothing before a GPU's first was read."""
-    return "" if loss is None else f"loss {loss:.4f}, "
+    return "" if loss is None else f"loss {significant(loss)}, "
 
 
 def _tensorboard(folder: Path, stack: contextlib.ExitStack) -> Any:

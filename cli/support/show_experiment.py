@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from grpe_dgl.messages import counted
 
 from .device import choose_device
@@ -17,6 +15,7 @@ from .errors import INTERRUPTED, TERMINATED
 from .first_process import say
 from .make_encodings import make_encodings
 from .run_display import curve, data_line, model_line, result_lines, show_run
+from .terminal import echo
 from .training_options import TrainingOptions
 
 if TYPE_CHECKING:
@@ -93,28 +92,28 @@ def _screen(out: Path, options: TrainingOptions, group: "Processes") -> "Experim
     shown: ModelSettings | None = None
 
     def start(data: "Dataset") -> None:
-        click.echo(data_line(data))
+        echo(data_line(data))
         threads = counted(torch.get_num_threads(), "thread")
         together = f", {group.world_size} processes" if group.world_size > 1 else ""
-        click.echo(f"{group.device}, {threads}{together}; everything goes to {out}")
+        echo(f"{group.device}, {threads}{together}; everything goes to {out}")
 
     @contextlib.contextmanager
     def run(planned: "PlannedRun", data: "Dataset") -> "Iterator[Callbacks]":
         nonlocal shown
         if planned.folder != out:
-            click.echo(f"\n{planned.title}: {planned.folder}")
+            echo(f"\n{planned.title}: {planned.folder}")
         if planned.recipe.model != shown:
             shown = planned.recipe.model
-            click.echo(model_line(shown, data))
+            echo(model_line(shown, data))
         if (planned.folder / "results.json").exists():
-            click.echo(f"{planned.folder} is finished already")
+            echo(f"{planned.folder} is finished already")
         with show_run(
             planned.recipe, planned.folder, resume=options.resume, tensorboard=options.tensorboard
         ) as callbacks:
             yield callbacks
 
     def finish(run: "FinishedRun") -> None:
-        click.echo(result_lines(run.results))
-        click.echo(curve(run.planned.folder, run.results["metric"]))
+        echo(result_lines(run.results))
+        echo(curve(run.planned.folder, run.results["metric"]))
 
     return ExperimentCallbacks(start=start, run=run, finish=finish)

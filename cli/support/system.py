@@ -5,7 +5,7 @@ import os
 import platform
 from typing import Any
 
-import click
+from .terminal import echo
 
 PACKAGES = ("grpe-dgl", "torch", "dgl", "numba", "llvmlite", "numpy", "rdkit")
 
@@ -60,7 +60,7 @@ def show_system() -> None:
         "kernel cache": found["kernel_cache"] or "none can be written: kernels are compiled at each start",
     }
     for key, value in lines.items():
-        click.echo(f"{key:13} {value}")
+        echo(f"{key:13} {value}")
 
 
 def _version(name: str) -> str:

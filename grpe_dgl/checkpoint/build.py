@@ -1,9 +1,14 @@
 """From the model section of a recipe and a dataset's schema to the model."""
 
+import torch
+
 from grpe_dgl.errors import InputError
 from grpe_dgl.families import ModelSettings, model_class
 from grpe_dgl.models.model import GraphModel
 from grpe_dgl.schema import Schema
+
+MOST_PARAMETERS = 2_000_000_000
+"""The largest model that is built; the paper's largest has 118 million parameters."""
 
 
 def build_model(settings: ModelSettings, schema: Schema, *, backend: str | None = None) -> GraphModel:
@@ -18,6 +23,7 @@ def build_model(settings: ModelSettings, schema: Schema, *, backend: str | None 
     backend
         See `grpe_dgl.models.model.GraphModel.from_settings`.
     """
+    require_size(settings, schema)
     model: GraphModel = model_class(settings.NAME).from_settings(settings, schema, backend=backend)
     if model.reads != settings.view.reads:
         raise InputError(
@@ -25,3 +31,23 @@ def build_model(settings: ModelSettings, schema: Schema, *, backend: str | None 
             f"{settings.view.reads!r}"
         )
     return model
+
+
+def require_size(settings: ModelSettings, schema: Schema) -> None:
+    """Raise if the model would have more than `MOST_PARAMETERS` parameters; nothing is allocated."""
+    count = settings.count_parameters(schema)
+    if count is None:
+        with torch.device("meta"):
+            model = model_class(settings.NAME).from_settings(settings, schema)
+        count = sum(parameter.numel() for parameter in model.parameters())
+    if count > MOST_PARAMETERS:
+        raise InputError(
+            f"the model section ({settings.describe()}) makes a model of {count:,} parameters for this data; "
+            f"accepted: up to {MOST_PARAMETERS:,}"
+        )
+
+
+def freeze_encoder(model: GraphModel) -> None:
+    """Let only the head be trained."""
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(name.startswith(model.head_prefix))

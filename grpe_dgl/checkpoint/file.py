@@ -7,6 +7,8 @@ from typing import Any
 import torch
 
 from grpe_dgl.checkpoint.build import build_model
+from grpe_dgl.checkpoint.validation import check_notes, check_plain, check_training, check_weights, content_checksum
+from grpe_dgl.data.identity import DataIdentity
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import atomic_file, what_is_left
 from grpe_dgl.io.safe_load import NOT_TORCH, load_tensors
@@ -17,6 +19,7 @@ from grpe_dgl.version import __version__
 
 FORMAT = "grpe-dgl checkpoint"
 FORMAT_VERSION = 2  # version 1 (grpe-dgl 0.1) calls the schema "description"
+_WITHOUT_TENSORS = ("format_version", "library_version", "checksum", "recipe", "schema", "metrics", "provenance")
 _PARTS = ("recipe", "schema", "weights", "metrics", "provenance", "training")
 
 
@@ -36,6 +39,8 @@ class Checkpoint:
     """Where the weights come from, if not from this recipe alone."""
     training: dict[str, Any] | None = None
     """What resuming needs: optimiser, update, random states, history. None in a checkpoint that is not resumed from."""
+    data_identity: DataIdentity | None = None
+    """Which data the model was trained on; None in files written before this was recorded, and in imported weights."""
 
     def model(self, *, backend: str | None = None) -> GraphModel:
         """Build the model with its weights, ready to predict."""
@@ -50,16 +55,20 @@ class Checkpoint:
     def save(self, path: str | Path) -> None:
         """Write the file atomically."""
         path = Path(path)
+        recipe, schema = self.recipe.to_dict(), self.schema.to_dict()
+        weights = {name: tensor.detach().cpu() for name, tensor in self.weights.items()}
         content = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "library_version": __version__,
-            "recipe": self.recipe.to_dict(),
-            "schema": self.schema.to_dict(),
-            "weights": {name: tensor.detach().cpu() for name, tensor in self.weights.items()},
+            "checksum": content_checksum(recipe, schema, weights),
+            "recipe": recipe,
+            "schema": schema,
+            "weights": weights,
             "metrics": self.metrics,
             "provenance": self.provenance,
             "training": self.training,
+            "data_identity": None if self.data_identity is None else self.data_identity.to_dict(),
         }
         try:
             with atomic_file(path) as temporary, temporary.open("wb") as file:
@@ -70,7 +79,10 @@ class Checkpoint:
 
 
 def load_checkpoint(path: str | Path) -> Checkpoint:
-    """Read a checkpoint; anything else is refused with an InputError, and no code of the file runs."""
+    """Read a checkpoint; anything else is refused with an InputError, and no code of the file runs.
+
+    The checksums of the file's parts are compared, and its content is checked against its own recipe and schema.
+    """
     path = Path(path)
     accepted = "accepted: a checkpoint written by grpe-dgl"
     try:
@@ -80,7 +92,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     except NOT_TORCH:
         found = "a file that is cut short or damaged" if _is_zip(path) else "another kind of file"
         raise InputError(f"{path} is not a checkpoint: found {found}; {accepted}") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
+    if not isinstance(content, dict) or not isinstance(content.get("format"), str) or content["format"] != FORMAT:
         is_official = isinstance(content, dict) and any("linear_q" in str(key) for key in content)
         found = "the authors' weights" if is_official else "a torch file without our header"
         raise InputError(
@@ -88,7 +100,9 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             hint="import_weights" if is_official else None,
             value=str(path),
         )
-    if not isinstance(content.get("format_version"), int):
+    if not _is_zip(path):
+        raise InputError(f"{path} is not a checkpoint: found a file in torch's format before 1.6; {accepted}")
+    if type(content.get("format_version")) is not int:
         raise InputError(f"{path} is damaged: it has no format version; {accepted}")
     if content["format_version"] > FORMAT_VERSION:
         raise InputError(
@@ -98,20 +112,39 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         )
     if content["format_version"] < 2 and "description" in content:
         content["schema"] = content.pop("description")
+    try:
+        check_plain(content)
+        check_plain([content.get(key) for key in _WITHOUT_TENSORS], tensors=False)
+    except InputError as error:
+        raise InputError(f"{path} is damaged: {error}; {accepted}") from None
     missing = [key for key in _PARTS if key not in content]
     if missing:
         raise InputError(f"{path} is damaged: it has no {missing[0]}; {accepted}")
+    recipe = Recipe.from_dict(content["recipe"], source=str(path))
     try:
         schema = Schema.from_dict(content["schema"])
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise InputError(f"{path} is damaged: its schema cannot be read ({error}); {accepted}") from None
+    try:
+        check_notes(content["metrics"], content["provenance"])
+        model = check_weights(content["weights"], recipe, schema)
+        if content["training"] is not None:
+            check_training(content["training"], recipe, model)
+        written = content.get("checksum")  # checkpoints of before have none
+        if written not in (None, content_checksum(content["recipe"], content["schema"], content["weights"])):
+            raise InputError("its checksum is not that of its recipe, schema and weights")
+        identity = content.get("data_identity")
+        data_identity = None if identity is None else DataIdentity.from_dict(identity)
+    except ValueError as error:
+        raise InputError(f"{path} is damaged: {error}; {accepted}") from None
     return Checkpoint(
-        recipe=Recipe.from_dict(content["recipe"], source=str(path)),
+        recipe=recipe,
         schema=schema,
         weights=content["weights"],
         metrics=content["metrics"],
         provenance=content["provenance"],
         training=content["training"],
+        data_identity=data_identity,
     )
 
 

@@ -103,12 +103,6 @@ def _head(model: GraphModel) -> str:
     return f"head ({', '.join(widths)} wide)"
 
 
-def freeze_encoder(model: GraphModel) -> None:
-    """Let only the head be trained."""
-    for name, parameter in model.named_parameters():
-        parameter.requires_grad_(name.startswith(model.head_prefix))
-
-
 def provenance_of(source: Checkpoint, path: Path, transferred: Transferred) -> dict[str, Any]:
     """Return where a fine-tuned model comes from, in plain values for its checkpoint."""
     return {

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from grpe_dgl.data.batching.collate import Batch, collate, decode_labels
 from grpe_dgl.data.batching.sampler import Sampler
-from grpe_dgl.data.batching.slices import Slices, concatenated
+from grpe_dgl.data.batching.slices import WRONG_EDGE, Slices, concatenated, corrupt, node_rows
 from grpe_dgl.data.store.manifest import Manifest
 from grpe_dgl.data.store.store import Store
 from grpe_dgl.errors import InputError
@@ -156,11 +156,14 @@ class Dataset:
         ``ndata["label"]`` (n,) int64 or (n, T) float32.
         """
         store = self.store
-        nodes = slice(int(store.node_offsets[number]), int(store.node_offsets[number + 1]))
-        edges = slice(int(store.edge_offsets[number]), int(store.edge_offsets[number + 1]))
+        slices = Slices.of(store, np.array([number], np.int64))
+        nodes = slice(int(slices.node_start[0]), int(slices.node_start[0] + slices.num_nodes[0]))
+        edges = slice(int(slices.edge_start[0]), int(slices.edge_start[0] + slices.num_edges[0]))
         src, dst, edge_type = (
             store_array[edges].astype(np.int64) for store_array in (store.src, store.dst, store.edge_type)
         )
+        if len(src) and max(src.max(), dst.max()) >= slices.num_nodes[0]:
+            raise corrupt(store, WRONG_EDGE.format(number))
         graph = dgl.graph((torch.from_numpy(src), torch.from_numpy(dst)), num_nodes=nodes.stop - nodes.start)
         dtype = np.int64 if self.schema.node_vocabulary is not None else np.float32
         graph.ndata["feat"] = torch.from_numpy(store.node_feat[nodes].astype(dtype))
@@ -214,8 +217,9 @@ class Split(torch.utils.data.Dataset[tuple[dgl.DGLGraph, Tensor] | dgl.DGLGraph]
         store, index = self.dataset.store, self.index
         if self.dataset.task.level == "graph":
             return torch.from_numpy(decode_labels(store.label[index], store.schema))
-        parts = [store.label[int(store.node_offsets[g]) : int(store.node_offsets[g + 1])] for g in index]
-        return torch.from_numpy(decode_labels(np.concatenate(parts) if parts else store.label[:0], store.schema))
+        if not len(index):
+            return torch.from_numpy(decode_labels(store.label[:0], store.schema))
+        return torch.from_numpy(decode_labels(store.label[node_rows(Slices.of(store, index))], store.schema))
 
     def batches(self, **options: Any) -> "Batches":
         """Return the split's batches; the options are those of `Batches`."""

@@ -92,7 +92,14 @@ def contract(checkpoint: Checkpoint, *, files: dict[str, str], opset: int | None
             "direction": "the distance of a pair is that of the shortest path from key to query"
             + (", the same both ways" if schema.undirected else ", along the edges"),
         },
-        "task": {"level": task.level, "kind": task.kind, "targets": list(task.targets), "classes": list(task.classes)},
+        "task": {
+            "level": task.level,
+            "kind": task.kind,
+            "targets": list(task.targets),
+            "classes": list(task.classes),
+            "positive": list(task.positive),
+            "negative": list(task.negative),
+        },
         "vocabulary": _vocabulary(schema),
         "dataset": schema.name,
     }
@@ -107,6 +114,11 @@ def _vocabulary(schema: Schema) -> dict[str, Any]:
     }
     if schema.vocabulary == "ogb":
         lists = ogb_features()
+        vocabulary["canonical_smiles"] = True
+        vocabulary["molecules"] = (
+            "a molecule is read from its SMILES, written as RDKit's canonical SMILES without atom map numbers, and "
+            "read again, until the canonical SMILES stays the same (at most 3 times); it has the result's columns"
+        )
         vocabulary["unlisted"] = "a value that a column does not list has the number of its last value"
         vocabulary["atom_columns"] = [{"name": _name(key), "values": lists[key]} for key in ATOM_LISTS]
         vocabulary["bond_columns"] = [{"name": _name(key), "values": lists[key]} for key in BOND_LISTS]

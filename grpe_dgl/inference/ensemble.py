@@ -25,7 +25,7 @@ class Ensemble:
         for other in others:
             first.schema.require_same_input(other.schema, what=other.source, model=first.source)
             first.schema.require_same_task(other.schema, what=other.source, model=first.source)
-            for key in ("targets", "classes"):
+            for key in ("targets", "classes", "positive", "negative"):
                 ours, theirs = getattr(first.schema.task, key), getattr(other.schema.task, key)
                 if ours != theirs:
                     raise InputError(

@@ -13,9 +13,12 @@ from grpe_dgl.data.catalogue import MOLECULES
 from grpe_dgl.data.dataset import Dataset
 from grpe_dgl.data.molecules.smiles import MAX_NODES, graphs_of_smiles
 from grpe_dgl.data.store.arrays import ArraysInMemory, GraphArrays
+from grpe_dgl.data.store.manifest import FILE
 from grpe_dgl.data.store.store import Store
 from grpe_dgl.data.store.validation import pack
+from grpe_dgl.data.tables.column_types import INTEGER, NUMBER, TEXT, column_types
 from grpe_dgl.data.tables.table import Table
+from grpe_dgl.inference.writers import unused_names
 from grpe_dgl.schema import unlabelled
 
 SIZE = 500  # rows at a time: batches are full, and progress shows every few seconds for the largest models, too
@@ -46,11 +49,14 @@ class Rows:
     noun: str
     """The noun for one row."""
     jobs: Iterator[Job]
+    types: Callable[[], list[str]]
+    """Returns the type of each column, names of `grpe_dgl.data.tables.column_types`; it may read the whole input."""
 
 
 def smiles_rows(smiles: Sequence[str], *, max_nodes: int = MAX_NODES) -> Rows:
     """Return molecules as rows of one column; those of more than `max_nodes` atoms have an error instead of a graph."""
-    return Rows(["smiles"], len(smiles), "molecule", _jobs((([text], text) for text in smiles), max_nodes))
+    jobs = _jobs((([text], text) for text in smiles), max_nodes)
+    return Rows(["smiles"], len(smiles), "molecule", jobs, lambda: [TEXT])
 
 
 def table_rows(table: Table, smiles: str, *, max_nodes: int = MAX_NODES) -> Rows:
@@ -60,28 +66,63 @@ def table_rows(table: Table, smiles: str, *, max_nodes: int = MAX_NODES) -> Rows
     place = table.place(alike[0] if len(alike) == 1 else smiles)
     total = sum(1 for _ in table.rows())  # also finds a malformed row before the work starts
     rows = ((cells, cells[place].strip()) for _, cells in table.rows())
-    return Rows(table.columns, total, "molecule", _jobs(rows, max_nodes))
+
+    def types() -> list[str]:
+        return column_types((cells for _, cells in table.rows()), len(table.columns))
+
+    return Rows(table.columns, total, "molecule", _jobs(rows, max_nodes), types)
 
 
 def dataset_rows(data: Dataset, split: str | None) -> Rows:
-    """Return the graphs of a processed dataset, of one split in its order or all of them, as rows of three columns."""
+    """Return the graphs of a processed dataset, of one split in its order or all of them, as rows.
+
+    Their columns are graph, row and split, the SMILES if the dataset keeps them and, for a task per graph, the label of
+    every target.
+    """
     names = np.full(len(data), "", dtype=object)
     for name, part in data.splits.items():
         names[part.index] = name
+    store, task = data.store, data.schema.task
     index = np.arange(len(data)) if split is None else data[split].index
 
     def jobs() -> Iterator[Job]:
         for first in range(0, len(index), SIZE):
             graphs = index[first : first + SIZE]
-            cells = [[str(graph), str(int(data.store.row[graph])), str(names[graph])] for graph in graphs]
+            cells = [
+                [
+                    str(graph),
+                    str(int(store.row[graph])),
+                    str(names[graph]),
+                    *([store.smiles(int(graph))] if store.has_smiles else []),
+                    *(_label_cells(store, int(graph)) if task.level == "graph" else []),
+                ]
+                for graph in graphs
+            ]
             yield cells, functools.partial(stored, data.store.path, graphs)
 
-    return Rows(["graph", "row", "split"], len(index), "graph", jobs())
+    columns = {"graph": INTEGER, "row": INTEGER, "split": TEXT, **({"smiles": TEXT} if store.has_smiles else {})}
+    if task.level == "graph":
+        named = task.kind == "multiclass" or bool(task.positive)
+        kind = TEXT if named else INTEGER if task.kind == "binary" else NUMBER
+        free = unused_names(task.targets, list(columns))
+        columns |= dict.fromkeys(free, kind)
+    return Rows(list(columns), len(index), "graph", jobs(), lambda: list(columns.values()))
+
+
+def _label_cells(store: Store, graph: int) -> list[str]:
+    """Return the labels of a graph as they stand in a table: numbers or names of classes, blank where missing."""
+    task, label = store.schema.task, np.atleast_1d(store.label[graph])
+    if task.kind == "multiclass":
+        return [task.classes[int(label[0])] if label[0] >= 0 else ""]
+    if task.kind == "regression":
+        return ["" if value != value else f"{float(value):.7g}" for value in label]
+    names = list(zip(task.negative, task.positive, strict=True)) or [("0", "1")] * len(label)
+    return ["" if value < 0 else pair[int(value)] for value, pair in zip(label, names, strict=True)]
 
 
 def read(smiles: Sequence[str], max_nodes: int = MAX_NODES) -> Chunk:
     """Return the graphs of molecules."""
-    run = pack(graphs_of_smiles(smiles, max_nodes=max_nodes), _SCHEMA)
+    run = pack(graphs_of_smiles(smiles, max_nodes=max_nodes, one_form=True), _SCHEMA)
     errors: list[str | None] = [None] * len(smiles)
     for skip in run.graphs.skipped:
         errors[skip.row] = skip.reason
@@ -91,11 +132,13 @@ def read(smiles: Sequence[str], max_nodes: int = MAX_NODES) -> Chunk:
 
 def stored(path: Path, graphs: npt.NDArray[np.int64]) -> Chunk:
     """Return graphs of the processed dataset in the folder `path`."""
-    return Chunk([None] * len(graphs), _store(path), graphs)
+    path = path.resolve()
+    return Chunk([None] * len(graphs), _store(path, (path / FILE).stat().st_mtime_ns), graphs)
 
 
 @functools.lru_cache(maxsize=1)
-def _store(path: Path) -> Store:
+def _store(path: Path, changed: int) -> Store:
+    """Return an opened dataset, kept until another one is asked for or its manifest changes."""
     return Store(path)
 
 

@@ -1,7 +1,7 @@
 """A trained model that predicts SMILES or graphs."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from grpe_dgl.data.batching.slices import Slices
 from grpe_dgl.data.molecules.smiles import MAX_NODES
 from grpe_dgl.errors import InputError
 from grpe_dgl.inference.inputs import Chunk, smiles_rows
+from grpe_dgl.inference.smiles_input import SMILESInput, smiles_of
 from grpe_dgl.schema import Schema
 from grpe_dgl.views import View
 
@@ -93,13 +94,14 @@ class Predictor:
         """Which graph the model reads."""
         return self.checkpoint.recipe.model.view
 
-    def predict(self, smiles: Sequence[str], *, max_nodes: int = MAX_NODES) -> Array:
+    def predict(self, smiles: SMILESInput, *, max_nodes: int = MAX_NODES) -> Array:
         """Predict molecules.
 
         Parameters
         ----------
         smiles
-            R molecules.
+            R molecules: a list, an array, a pandas Series, a generator, or a table (a pandas DataFrame, or a dict of
+            columns) with one column of SMILES, recognised by its name.
         max_nodes
             The largest molecule that is taken, in atoms.
 
@@ -107,12 +109,13 @@ class Predictor:
         -------
         numpy.ndarray
             (R, outputs) float32: regressions in the target's own unit, classifications as probabilities (of yes for
-            each target, or of each class). A molecule that cannot be read is a row of NaN, with a warning.
+            each target, or of each class). A molecule that is missing (None or NaN) or cannot be read is a row of NaN,
+            with a warning that gives the reason.
             For a node task one row per atom, molecule after molecule.
         """
         return self._of_smiles(smiles, max_nodes, self.predict_chunk, self.schema.task.num_outputs)
 
-    def fingerprint(self, smiles: Sequence[str], *, layers: int = 3, max_nodes: int = MAX_NODES) -> Array:
+    def fingerprint(self, smiles: SMILESInput, *, layers: int = 3, max_nodes: int = MAX_NODES) -> Array:
         """Return each molecule's virtual node after the last `layers` layers, (R, fingerprint size) float32.
 
         Taken before the final norm, each of length 1, joined early to late; NaN for what cannot be read.
@@ -173,20 +176,17 @@ class Predictor:
         return results
 
     def _of_smiles(
-        self, smiles: Sequence[str], max_nodes: int, compute: Callable[[Chunk], list[Array]], width: int
+        self, smiles: SMILESInput, max_nodes: int, compute: Callable[[Chunk], list[Array]], width: int
     ) -> Array:
-        if isinstance(smiles, str):
-            raise InputError(f"smiles is the text {smiles!r}; accepted: a list of SMILES")
-        for place, text in enumerate(smiles):
-            if not isinstance(text, str):
-                raise InputError(f"molecule {place} is {text!r}, not a text; accepted: a list of SMILES")
+        molecules = smiles_of(smiles)
         self.require_molecules()
         parts: list[Array] = []
-        for _, read in smiles_rows(smiles, max_nodes=max_nodes).jobs:
+        for _, read in smiles_rows([text or "" for text in molecules], max_nodes=max_nodes).jobs:
             chunk = read()
             found = iter(compute(chunk))
             for error in chunk.errors:
                 if error is not None:
+                    error = "there is none" if molecules[len(parts)] is None else error
                     warnings.warn(f"molecule {len(parts)}: {error}", stacklevel=3)
                 parts.append(next(found) if error is None else np.full((1, width), np.nan, np.float32))
         return np.concatenate(parts) if parts else np.zeros((0, width), np.float32)

@@ -4,13 +4,14 @@ import contextlib
 import csv
 import gzip
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol, TextIO
 
 import numpy as np
 import numpy.typing as npt
 
+from grpe_dgl.data.tables.column_types import INTEGER, NUMBER, TEXT, parse
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import atomic_file
 
@@ -41,14 +42,19 @@ class CSVWriter:
 class ParquetWriter:
     """Rows as Parquet: text columns, float32 columns with nulls for NaN, and the error."""
 
-    def __init__(self, path: Path, texts: Sequence[str], numbers: Sequence[str], error: str) -> None:
+    def __init__(
+        self, path: Path, texts: Sequence[str], numbers: Sequence[str], error: str, types: Sequence[str] | None = None
+    ) -> None:
         try:
             import pyarrow
             import pyarrow.parquet
         except ImportError:
             raise InputError("Parquet needs the package pyarrow; install grpe-dgl[parquet]") from None
         self._arrow = pyarrow
-        fields = [*((name, pyarrow.string()) for name in texts), *((name, pyarrow.float32()) for name in numbers)]
+        self._types = list(types) if types is not None else [TEXT] * len(texts)
+        arrow_types = {TEXT: pyarrow.string(), INTEGER: pyarrow.int64(), NUMBER: pyarrow.float64()}
+        own = ((name, arrow_types[kind]) for name, kind in zip(texts, self._types, strict=True))
+        fields = [*own, *((name, pyarrow.float32()) for name in numbers)]
         self._schema = pyarrow.schema([*fields, (error, pyarrow.string())])
         self._file = pyarrow.parquet.ParquetWriter(path, self._schema, write_statistics=False)
         self._waiting: list[Any] = []
@@ -56,7 +62,10 @@ class ParquetWriter:
     def write(self, texts: Sequence[Sequence[str]], numbers: Array, errors: Sequence[str | None]) -> None:
         """Append rows; NaN and no error are nulls."""
         width = len(self._schema) - 1 - numbers.shape[1]
-        columns = [self._arrow.array([cells[i] for cells in texts], self._arrow.string()) for i in range(width)]
+        columns = [
+            self._arrow.array(parse([cells[i] for cells in texts], self._types[i]), self._schema.field(i).type)
+            for i in range(width)
+        ]
         columns += [
             self._arrow.array(numbers[:, i].astype(np.float32), from_pandas=True) for i in range(numbers.shape[1])
         ]
@@ -103,7 +112,15 @@ class NumpyWriter:
 
 
 @contextlib.contextmanager
-def open_table(path: Path, texts: Sequence[str], numbers: Sequence[str], error: str) -> Iterator[Writer]:
+def open_table(
+    path: Path,
+    texts: Sequence[str],
+    numbers: Sequence[str],
+    error: str,
+    types: Callable[[], Sequence[str]] | None = None,
+    *,
+    replace: bool = True,
+) -> Iterator[Writer]:
     """Yield a writer of the kind that the file's name ends in; the file appears when the block ends without an error.
 
     Parameters
@@ -112,16 +129,22 @@ def open_table(path: Path, texts: Sequence[str], numbers: Sequence[str], error: 
         Ends in .csv, .csv.gz, .parquet or .npy.
     texts, numbers, error
         The names of the columns.
+    types
+        Returns the types of the columns `texts`, names of `grpe_dgl.data.tables.column_types`, which a Parquet file
+        keeps; None makes them texts.
+    replace
+        Whether a file that is there at the end is replaced; otherwise it is an error.
     """
     name = path.name.lower()
-    with atomic_file(path) as temporary:
+    with atomic_file(path, replace=replace) as temporary:
         if name.endswith((".csv", ".csv.gz")):
             with (gzip.open if name.endswith(".gz") else open)(temporary, "wt", encoding="utf-8", newline="") as stream:
                 yield CSVWriter(stream, texts, numbers, error)
         elif name.endswith(".parquet"):
             # Many programs cannot read a file with two columns of the same name.
             *names, error = unused_names([*texts, *numbers, error], ())
-            parquet = ParquetWriter(temporary, names[: len(texts)], names[len(texts) :], error)
+            kinds = None if types is None else types()
+            parquet = ParquetWriter(temporary, names[: len(texts)], names[len(texts) :], error, kinds)
             yield parquet
             parquet.close()
         elif name.endswith(".npy"):

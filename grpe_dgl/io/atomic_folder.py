@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.io.lock import try_lock
 
 
 class AtomicFolder:
@@ -41,7 +42,7 @@ class AtomicFolder:
                 self.folder = final.parent / f".{final.name}.{secrets.token_hex(4)}.tmp"
                 self.folder.mkdir()
                 # Held until this process ends, however it ends: a folder without a lock was left by a dead process.
-                self._lock = _lock(self.folder)
+                self._lock = try_lock(self.folder)
         except OSError as error:
             raise InputError(f"{final.parent} cannot be written to: {error.strerror}") from None
 
@@ -74,21 +75,10 @@ def _remove_leftovers(final: Path) -> None:
             os.rename(folder, final)
         shutil.rmtree(folder, ignore_errors=True)
     for folder in final.parent.glob(f"{beside}.tmp"):
-        lock = _lock(folder)
+        lock = try_lock(folder)
         if lock is not None:
             shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
-
-
-def _lock(folder: Path) -> int | None:
-    """Lock a folder for as long as the returned descriptor is open; None if another process holds it."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # held, or a file system without locks, where no folder counts as left over
-        os.close(descriptor)
-        return None
-    return descriptor
 
 
 @contextlib.contextmanager

@@ -3,19 +3,28 @@
 import contextlib
 import contextvars
 import http.client
+import lzma
 import os
 import shutil
 import stat
+import struct
 import urllib.error
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.messages import short
 
 _CHUNK = 1 << 20
 _TIMEOUT = 60.0  # seconds without a byte
+MOST_BYTES = 64 << 30
+"""The largest size of an archive's content, unpacked: 64 GiB."""
+MOST_TIMES = 200
+"""How many times larger than the archive its content may be; the texts of numbers that publishers pack are under 20."""
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 
 
 class NotDownloadedError(InputError):
@@ -116,14 +125,48 @@ def _receive(url: str, part: Path, progress: Callable[[int, int | None], object]
 
 
 def check_zip(archive: Path) -> None:
-    """Raise unless `archive` is a zip file in which every member's checksum is right."""
+    """Raise unless `archive` is a zip file of a reasonable size in which every member's checksum is right."""
     try:
         with zipfile.ZipFile(archive) as file:
+            _check_members(archive, file.infolist())
             broken = file.testzip()
-    except (OSError, zipfile.BadZipFile, zipfile.LargeZipFile, EOFError) as error:
+    except _NOT_A_ZIP as error:
         raise InputError(f"{archive} is not a zip archive: {error}") from None
     if broken is not None:
         raise InputError(f"{archive} is damaged: the checksum of {broken} is wrong")
+
+
+# What zipfile raises for an archive it cannot read, depending on which of its bytes is wrong.
+_NOT_A_ZIP = (
+    OSError,
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    EOFError,
+    LookupError,
+    MemoryError,
+    NotImplementedError,
+    OverflowError,
+    UnicodeError,
+    lzma.LZMAError,
+    struct.error,
+    zlib.error,
+)
+
+
+def _check_members(archive: Path, members: list[zipfile.ZipInfo]) -> None:
+    """Raise if a member cannot be unpacked, or all of them take more room than `MOST_BYTES` or `MOST_TIMES` allow."""
+    for member in members:
+        name = short(member.filename)
+        if member.flag_bits & 1:
+            raise InputError(f"{archive} is refused: {name} is encrypted")
+        if member.compress_type not in METHODS:
+            raise InputError(f"{archive} is refused: {name} is compressed with method {member.compress_type}")
+    unpacked, packed = sum(member.file_size for member in members), archive.stat().st_size
+    if unpacked > MOST_BYTES or unpacked > max(MOST_TIMES * packed, MOST_BYTES // 1000):
+        raise InputError(
+            f"{archive} is refused: it unpacks to {unpacked:,} bytes; accepted: up to {MOST_BYTES:,}, and up to "
+            f"{MOST_TIMES} times the size of the archive, which is {packed:,}"
+        )
 
 
 def extract_zip(archive: Path, folder: Path) -> None:
@@ -146,7 +189,12 @@ def extract_zip(archive: Path, folder: Path) -> None:
         unpacked = folder.with_name(folder.name + f".part{os.getpid()}") if fresh else folder
         try:
             unpacked.mkdir(parents=True, exist_ok=True)
-            file.extractall(unpacked, members)
+            try:
+                file.extractall(unpacked, members)
+            except (RuntimeError, ValueError, *_NOT_A_ZIP) as error:
+                if isinstance(error, OSError):
+                    raise
+                raise InputError(f"{archive} cannot be unpacked: {error}") from None
             if fresh:
                 os.replace(unpacked, folder)
         finally:

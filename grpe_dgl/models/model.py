@@ -51,6 +51,9 @@ class GraphModel(nn.Module):
     def from_settings(cls, settings: Any, schema: Schema, *, backend: str | None = None) -> Self:
         """Build the model for data of a schema.
 
+        It is also built on torch's device ``meta``, without storage, to check a checkpoint's weights before they are
+        used: shapes must not depend on the values of tensors.
+
         Parameters
         ----------
         settings

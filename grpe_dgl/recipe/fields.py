@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from grpe_dgl.errors import InputError
-from grpe_dgl.messages import nearest
+from grpe_dgl.messages import nearest, short
 
 T = TypeVar("T")
 KINDS: dict[type, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
@@ -43,8 +43,8 @@ def read(cls: type[T], raw: object, *, source: str, path: str = "", sections: Ma
     for key in raw:
         if key not in fields:
             raise InputError(
-                f"{source}: {join(path, key)} is not a key of a recipe"
-                f"{nearest(str(key), accepted, join(path, '')) or _nearest_inside(str(key), hints)}; "
+                f"{source}: {join(path, short_key(key))} is not a key of a recipe"
+                f"{nearest(short_key(key), accepted, join(path, '')) or _nearest_inside(short_key(key), hints)}; "
                 f"accepted {f'in {path}' if path else 'at the top'}: {', '.join(accepted)}"
             )
     for name, field in fields.items():
@@ -86,10 +86,12 @@ def convert(hint: Any, value: object, *, source: str, path: str) -> Any:
         number = as_float(value)
         if number is not None:
             return number
+    elif inner is str and isinstance(value, str) and not _is_text(value):
+        raise InputError(f"{source}: {path} is {short(value)}, with a character that is not text; accepted: a text")
     elif inner in KINDS and type(value) is inner:
         return value
     choices = [str(choice) for choice in get_args(inner)] if get_origin(inner) is Literal else []
-    hint_text = nearest(str(value), choices) if choices else ""
+    hint_text = nearest(short_key(value), choices) if choices else ""
     quoted = "; put it in quotes" if inner is str and not isinstance(value, (Mapping, list)) else ""
     raise InputError(f"{source}: {path} is {describe(value)}{hint_text}; accepted: {kind_of(hint)}{quoted}")
 
@@ -100,9 +102,16 @@ def as_float(value: object) -> float | None:
         return None
     try:
         number = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
+
+
+def _is_text(value: str) -> bool:
+    """Whether a text can be printed and written to a file: no control characters but line breaks and tabs."""
+    return not any(
+        character < " " and character not in "\n\r\t" or "\ud800" <= character <= "\udfff" for character in value
+    )
 
 
 def kind_of(hint: Any) -> str:
@@ -123,8 +132,8 @@ def describe(value: object) -> str:
     if isinstance(value, Mapping):
         return "a mapping"
     if isinstance(value, (list, tuple)):
-        return f"the list {list(value)!r}"
-    return f"{value!r} ({KINDS.get(type(value), type(value).__name__)})"
+        return f"the list {short(list(value))}"
+    return f"{short(value)} ({KINDS.get(type(value), type(value).__name__)})"
 
 
 def _nearest_inside(key: str, hints: Mapping[str, Any]) -> str:
@@ -137,6 +146,11 @@ def _nearest_inside(key: str, hints: Mapping[str, Any]) -> str:
                     full_keys.setdefault(name, join(section, name))
     close = difflib.get_close_matches(key, full_keys, n=1)
     return f" (did you mean {full_keys[close[0]]}?)" if close else ""
+
+
+def short_key(key: object) -> str:
+    """Return a key of a file as text that can be shown."""
+    return key if isinstance(key, str) and len(key) <= 80 else short(key)
 
 
 def join(path: str, key: object) -> str:

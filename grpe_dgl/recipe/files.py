@@ -4,32 +4,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeGuard
 
-import yaml
-
 from grpe_dgl.errors import InputError
 from grpe_dgl.messages import nearest
 from grpe_dgl.recipe.fields import describe
+from grpe_dgl.recipe.safe_yaml import parse
 
 PACKAGE = "grpe_dgl_recipes"
 SUFFIXES = (".yaml", ".yml")
-MERGE = "tag:yaml.org,2002:merge"  # the key <<, which has no value of its own
-
-
-class _StrictLoader(yaml.SafeLoader):
-    """A safe loader that refuses duplicate keys, of which PyYAML would silently keep the last."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            if key_node.tag == MERGE:
-                continue
-            key = self.construct_object(key_node, deep=True)
-            if not isinstance(key, (str, int, float, bool, type(None))):
-                raise InputError(f"line {key_node.start_mark.line + 1}: a key is {key!r}; accepted: a text")
-            if key in seen:
-                raise InputError(f"line {key_node.start_mark.line + 1}: the key {key!r} is given twice")
-            seen.add(key)
-        return super().construct_mapping(node, deep)
 
 
 def is_shipped_name(recipe: str | Path) -> TypeGuard[str]:
@@ -71,21 +52,16 @@ def recipe_text(recipe: str | Path) -> str:
         raise InputError(f"{recipe}: not a text file; accepted: a recipe in YAML") from None
     except OSError as error:
         raise InputError(f"{recipe}: cannot be read: {error.strerror}") from None
+    except ValueError as error:  # a NUL character in the name
+        raise InputError(f"{str(recipe)!r} cannot be the name of a file: {error}") from None
 
 
 def read_yaml(text: str, *, source: str) -> dict[str, Any]:
     """Return the mapping that a YAML text holds; `source` names it in errors."""
-    loader = _StrictLoader(text)
     try:
-        raw = loader.get_single_data()
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f"line {mark.line + 1}: " if mark is not None else ""
-        raise InputError(f"{source}: {line}not YAML: {getattr(error, 'problem', None) or error}") from None
+        raw = parse(text)
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
-    finally:
-        loader.dispose()
     if not isinstance(raw, dict):
         raise InputError(f"{source}: the file contains {describe(raw)}; accepted: a mapping of keys to values")
     return raw

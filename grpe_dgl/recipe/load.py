@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from grpe_dgl.errors import InputError
-from grpe_dgl.recipe.fields import describe
+from grpe_dgl.recipe.fields import describe, short_key
 from grpe_dgl.recipe.files import is_shipped_name, read_yaml, recipe_text, shipped_instead
 from grpe_dgl.recipe.overrides import apply_overrides, parse_overrides, section_overrides
 from grpe_dgl.recipe.recipe import Recipe
@@ -31,7 +31,7 @@ def load_recipe(recipe: str | Path, overrides: Mapping[str, object] | Iterable[s
     if bases:
         source += f" (extends {', '.join(bases)})"
     if changes:
-        source += f" with {', '.join(f'{key}={value}' for key, value in changes.items())}"
+        source += f" with {', '.join(f'{key}={short_key(value)}' for key, value in changes.items())}"
     return Recipe.from_dict(apply_overrides(raw, changes, source=source), source=source)
 
 
@@ -71,7 +71,7 @@ def _base(base: object, file: str | Path) -> str | Path | None:
     """Return which recipe a file extends: a shipped name, a path, or None if it extends none."""
     if base is None:
         return None
-    if not isinstance(base, str) or not base:
+    if not isinstance(base, str) or not base or not base.isprintable():
         accepted = "the name of a shipped recipe, or a path relative to this file"
         raise InputError(f"{file}: extends is {describe(base)}; accepted: {accepted}")
     return base if is_shipped_name(base) else Path(file).parent / base

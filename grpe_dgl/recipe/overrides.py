@@ -4,12 +4,11 @@ import copy
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import yaml
-
 from grpe_dgl.errors import InputError
 from grpe_dgl.families import DEFAULT, ModelSettings, settings_class
-from grpe_dgl.messages import nearest
+from grpe_dgl.messages import nearest, short
 from grpe_dgl.recipe.fields import describe
+from grpe_dgl.recipe.safe_yaml import parse
 
 # An override removes these keys of the file, which would contradict it: epochs the updates. A preset also removes the
 # keys it stands for, which depend on the family.
@@ -21,6 +20,9 @@ REPLACES: dict[str, tuple[str, ...]] = {
 }
 
 
+MOST_SECTIONS = 8  # of a full key
+
+
 def parse_overrides(overrides: Mapping[str, object] | Iterable[str]) -> dict[str, object]:
     """Return full key to value, from that or from texts like ``model.layers=4``, whose values are read as YAML."""
     if isinstance(overrides, Mapping):
@@ -29,11 +31,11 @@ def parse_overrides(overrides: Mapping[str, object] | Iterable[str]) -> dict[str
     for text in overrides:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            raise InputError(f"{text!r} is not an override; accepted: KEY=VALUE, for example model.layers=4")
+            raise InputError(f"{short(text)} is not an override; accepted: KEY=VALUE, for example model.layers=4")
         try:
-            parsed[key.strip()] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise InputError(f"{text!r} has a value that is not YAML; put it in quotes") from None
+            parsed[key.strip()] = parse(value)
+        except InputError as error:
+            raise InputError(f"{short(text)} has a value that is not YAML; put it in quotes ({error})") from None
     return parsed
 
 
@@ -56,6 +58,8 @@ def apply_overrides(raw: Mapping[str, Any], overrides: Mapping[str, object], *, 
                 changed[section].pop(name, None)
     for key, value in overrides.items():
         *sections, name = key.split(".")
+        if len(sections) > MOST_SECTIONS:
+            raise InputError(f"{source}: {short(key)} is not a key of a recipe")
         inside: Any = changed
         for depth, section in enumerate(sections):
             if inside.get(section) is None:
@@ -124,7 +128,7 @@ def expand_preset(raw: Mapping[str, Any], *, source: str) -> dict[str, Any]:
         return {**raw, "model": rest}
     presets = family_settings(raw, source=source).PRESETS
     if not isinstance(preset, str) or preset not in presets:
-        close = nearest(str(preset), list(presets))
+        close = nearest(short(preset), list(presets))
         accepted = ", ".join(presets) or "none, this family has no presets"
         raise InputError(f"{source}: model.preset is {describe(preset)}{close}; accepted: {accepted}")
     return {**raw, "model": {**presets[preset], **rest}}

@@ -13,6 +13,7 @@ from grpe_dgl.families import ModelSettings
 from grpe_dgl.messages import nearest
 from grpe_dgl.objectives import LOSSES_OF_KIND, METRICS_OF_KIND
 from grpe_dgl.recipe.fields import read
+from grpe_dgl.recipe.limits import check_limits
 from grpe_dgl.recipe.overrides import (
     apply_overrides,
     expand_preset,
@@ -100,6 +101,7 @@ class Recipe:
     variants: Mapping[str, Variant] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_limits(self.model, self.training)
         for name in self.variants:
             if not VARIANT_NAME.fullmatch(name):
                 raise InputError(

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.messages import short
 from grpe_dgl.objectives import LOSSES, METRICS, LossName, MetricName
 
 
 def _require(fits: bool, key: str, found: object, accepted: str) -> None:
     if not fits:
-        raise InputError(f"{key} is {found!r}; accepted: {accepted}")
+        raise InputError(f"{key} is {short(found)}; accepted: {accepted}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,7 @@
 """The plot of a run: its loss and its metric by epoch."""
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LOSS_COLOUR, METRIC_COLOUR = "#1f5fa8", "#b3541e"
+FLAT = 1e-5  # relative: a range this small is rounding, not progress
+
+
+def is_flat(values: Sequence[float]) -> bool:
+    """Whether finite values differ by no more than rounding."""
+    return not values or max(values) - min(values) <= FLAT * max(abs(value) for value in values)
 
 
 def draw_curves(history: list[dict[str, Any]], *, metric: str, loss: str, title: str, path: Path) -> None:
@@ -54,6 +62,10 @@ def _plot(axes: "Axes", points: list[tuple[int, float]], title: str, colour: str
     """Plot (epoch, value) points; the title leaves a line free above the axes for the legend of `_mark`."""
     axes.plot([x for x, _ in points], [y for _, y in points], marker=".", color=colour)
     axes.set_title(title, loc="left", pad=24)
+    values = [y for _, y in points if math.isfinite(y)]
+    if values and is_flat(values):  # matplotlib would stretch differences of rounding over the whole height
+        margin = 0.1 * abs(values[0]) or 1.0
+        axes.set_ylim(values[0] - margin, values[0] + margin)
 
 
 def _mark(axes: "Axes", epoch: int, value: float, name: str, colour: str) -> None:

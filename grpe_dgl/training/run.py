@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from grpe_dgl.checkpoint.build import build_model
+from grpe_dgl.checkpoint.build import build_model, freeze_encoder
 from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
-from grpe_dgl.checkpoint.transfer import freeze_encoder
 from grpe_dgl.data.batching.parts import Division
 from grpe_dgl.data.dataset import Dataset
+from grpe_dgl.data.identity import DataIdentity
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import write_text
 from grpe_dgl.models.model import GraphModel
@@ -90,8 +90,11 @@ def run(
     training = recipe.training
     assert training.metric is not None and training.loss is not None
     files = RunFolder(folder)
+    identity = DataIdentity.of(data.store)
     results = files.read_results()
     if results is not None:
+        if files.best.exists():
+            _require_same_data(load_checkpoint(files.best), identity, files.best, data)
         return results
     folder.mkdir(parents=True, exist_ok=True)
 
@@ -111,10 +114,15 @@ def run(
     if files.last.exists():
         saved = load_checkpoint(files.last)
         require_same_recipe(recipe, saved.recipe, files.last)
+        _require_same_data(saved, identity, files.last, data)
         model.load_state_dict(saved.weights)
-        assert saved.training is not None
+        if saved.training is None:
+            raise InputError(f"{files.last} cannot be resumed: it holds a finished model")
         provenance = saved.provenance
-        state.load_dict(saved.training, processes)
+        try:
+            state.load_dict(saved.training, processes)
+        except (RuntimeError, ValueError, TypeError, LookupError) as error:
+            raise InputError(f"{files.last} is damaged: it cannot be resumed ({error})") from None
     elif processes.is_main:
         write_text(files.recipe, recipe.to_yaml())
 
@@ -131,6 +139,7 @@ def run(
             metrics=metrics,
             provenance=provenance,
             training=resume,
+            data_identity=identity,
         ).save(path)
 
     batches = training_batches(data, training, processes)
@@ -180,6 +189,12 @@ def _require_supported(model: GraphModel, recipe: Recipe) -> None:
                 f"training.{key} is true, which models of the family {recipe.model.NAME} do not support; "
                 "accepted: false"
             )
+
+
+def _require_same_data(saved: Checkpoint, identity: DataIdentity, path: Path, data: Dataset) -> None:
+    """Raise if a run's checkpoint records other data; those written before that was recorded pass."""
+    if saved.data_identity is not None:
+        saved.data_identity.require_same(identity, what=str(path), data=str(data.store.path))
 
 
 def _finish(

@@ -41,7 +41,7 @@ class RunFolder:
 
     @property
     def results(self) -> Path:
-        """The best model's metric on every labelled split. Written last, so a folder that has it is complete."""
+        """The best model's metric on every labelled split but train. Written last, so a run that has it is complete."""
         return self.path / "results.json"
 
     def read_results(self) -> dict[str, Any] | None:

@@ -9,7 +9,10 @@ from grpe_dgl.kernels.decorator import compiled
 def fill_relations(  # type: ignore[no-untyped-def]
     n, extra, distance, src, dst, edge_type, undirected, relation_of_distance, own, virtual, relation
 ):
-    """Write the relation of every ordered pair of one graph; return whether every edge ends at a node of the graph.
+    """Write the relation of every ordered pair of one graph; return whether every edge fits the graph.
+
+    An edge fits if its ends are nodes of the graph and its type is below `own`, the number of types. The distances are
+    bytes, so they are within `relation_of_distance`.
 
     Parameters
     ----------
@@ -29,6 +32,12 @@ def fill_relations(  # type: ignore[no-untyped-def]
     relation
         (size * size,) with size = n + extra: the result.
     """
+    fits = True
+    for e in range(len(src)):  # without branches, so that it costs next to nothing
+        begin, end, code = np.int64(src[e]), np.int64(dst[e]), np.int64(edge_type[e])
+        fits &= (begin >= 0) & (begin < n) & (end >= 0) & (end < n) & (code >= 0) & (code < own)
+    if not fits:
+        return False
     size = n + extra
     if extra:
         relation[:size] = virtual
@@ -42,8 +51,6 @@ def fill_relations(  # type: ignore[no-untyped-def]
     for mirrored in range(1 if undirected else 0, -1, -1):
         for e in range(len(src) - 1, -1, -1):
             query, key = np.int64(dst[e]), np.int64(src[e])
-            if query < 0 or key < 0 or query >= n or key >= n:
-                return False
             if mirrored:
                 query, key = key, query
             if query != key:

@@ -14,7 +14,7 @@ from grpe_dgl.offsets import offsets_of
 from grpe_dgl.relations import Relations
 from grpe_dgl.transforms.homogeneous import require_homogeneous
 from grpe_dgl.transforms.pair_codes import fill_relations
-from grpe_dgl.transforms.pair_structure import complete_pairs
+from grpe_dgl.transforms.pair_structure import attach_codes, complete_pairs, require_room
 from grpe_dgl.transforms.shortest_paths import all_pairs_distances
 
 
@@ -22,8 +22,9 @@ class ToPairGraph(BaseTransform):
     """Make the complete pair graph: every ordered pair of nodes with its distance and its edge.
 
     The result has an edge key -> query (src = j, dst = i) for every ordered pair, self-pairs included, at i * n + j in
-    a graph of n nodes, with ``edata["spd"]``, ``edata["edge"]`` and ``edata["relation"]`` (int32, shape (M,)), with the
-    codes of `grpe_dgl.relations`. Node data is copied; edge data is not. Graphs of a batch stay separate.
+    a graph of n nodes, with ``edata["spd"]``, ``edata["edge"]`` and ``edata["relation"]`` (int32, shape (M,)), coded as
+    `grpe_dgl.relations` says, and ``ndata["codes"]`` (see `grpe_dgl.transforms.pair_structure.attach_codes`). Node data
+    is carried over; edge data is not. Graphs of a batch stay apart.
 
     An edge u -> v types the pair (query v, key u), and the distance of that pair is the length of the path from u to v.
     Edge types are the integers of ``edata["feat"]``, shape (edges,) or (edges, 1); without it every edge is type 0.
@@ -57,6 +58,7 @@ class ToPairGraph(BaseTransform):
     def __call__(self, graph: dgl.DGLGraph) -> dgl.DGLGraph:
         """Return the pair graph of `graph`, which is not changed."""
         require_homogeneous(graph, "ToPairGraph")
+        require_room(graph.batch_num_nodes(), codes=3, index_bytes=graph.idtype.itemsize)
         edge_types = _edge_types(graph, self.relations.num_edge_types)
         virtual = graph.ndata.get("virtual", torch.zeros_like(graph.nodes())).bool().cpu()
 
@@ -93,7 +95,7 @@ class ToPairGraph(BaseTransform):
             pairs.ndata[name] = data.clone()
         for name, code in codes.split(relation, ("spd", "edge", "relation")).items():
             pairs.edata[name] = torch.from_numpy(code).to(graph.device)
-        pairs.relations = codes  # for `grpe_dgl.nn.GRPE`, which reads these codes and no others
+        attach_codes(pairs, codes)
         return pairs
 
 

@@ -1,8 +1,78 @@
 """The pair graph's structure: every ordered pair of nodes of every graph of a batch, made by arithmetic."""
 
+import os
+import warnings
+
 import dgl
 import torch
 from torch import Tensor
+
+from grpe_dgl.errors import InputError
+from grpe_dgl.relations import Relations
+
+LARGE = 4 << 30
+"""Bytes: a pair graph that takes more gets a warning before it is built."""
+
+
+def attach_codes(pairs: dgl.DGLGraph, relations: Relations) -> None:
+    """Set ``ndata["codes"]``, (N, 2) int32: the max_distance and num_edge_types that the pairs were coded with.
+
+    Node data is what DGL carries through batching, unbatching and slicing, so that a model can refuse a batch of pair
+    graphs whose codes are not its own.
+    """
+    codes = torch.tensor([[relations.max_distance, relations.num_edge_types]], dtype=torch.int32, device=pairs.device)
+    pairs.ndata["codes"] = codes.repeat(pairs.num_nodes(), 1)  # memory of its own: node data may be written to
+
+
+def require_codes(pairs: dgl.DGLGraph, relations: Relations) -> None:
+    """Raise if a pair graph was coded with another max_distance or num_edge_types than `relations`.
+
+    A pair graph without ``ndata["codes"]``, which no transform of ours made, is taken as it is.
+    """
+    if "codes" not in pairs.ndata:
+        return
+    codes = pairs.ndata["codes"]
+    own = (relations.max_distance, relations.num_edge_types)
+    wrong = (codes != codes.new_tensor(own)).any(-1)
+    if wrong.any():
+        max_distance, num_edge_types = codes[wrong][0].tolist()
+        raise InputError(
+            f"the pair graph was made with max_distance {max_distance} and num_edge_types {num_edge_types}, the model "
+            f"with {own[0]} and {own[1]}; accepted: the same"
+        )
+
+
+def require_room(nodes_per_graph: Tensor, *, codes: int, index_bytes: int) -> None:
+    """Warn before a pair graph of several GB is built; raise if it is larger than the machine's memory.
+
+    Parameters
+    ----------
+    nodes_per_graph
+        Shape (graphs,), integer.
+    codes
+        How many arrays of int32 it gets per pair.
+    index_bytes
+        Of its index type.
+    """
+    num_pairs = int((nodes_per_graph.to(torch.int64) ** 2).sum())
+    # While it is built: the distance, the relation and each code, and the keys, as int64 and in the index type.
+    size = num_pairs * (1 + 4 + 4 * codes + 8 + index_bytes)
+    if size <= LARGE:
+        return
+    largest = int(nodes_per_graph.max())
+    what = f"the pair graph of {num_pairs:,} pairs (largest graph: {largest:,} nodes) takes {size / 1e9:,.1f} GB"
+    memory = _memory()
+    if memory is not None and size > memory:
+        raise InputError(f"{what}, and this machine has {memory / 1e9:,.1f} GB; accepted: smaller graphs or batches")
+    warnings.warn(what, stacklevel=3)
+
+
+def _memory() -> int | None:
+    """Return the bytes of main memory; None where the system does not report them."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
 
 
 def complete_pairs(nodes_per_graph: Tensor, *, idtype: torch.dtype = torch.int64) -> dgl.DGLGraph:

@@ -1,5 +1,6 @@
 """Measure a checkpoint's model on a split of a dataset."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +10,11 @@ from torch import Tensor
 
 from grpe_dgl.checkpoint.file import Checkpoint
 from grpe_dgl.data import load
+from grpe_dgl.data.dataset import Split
 from grpe_dgl.data.encodings.prepare import prepare_encodings
+from grpe_dgl.data.identity import DataIdentity
 from grpe_dgl.errors import InputError
+from grpe_dgl.messages import counted
 from grpe_dgl.objectives import METRICS_OF_KIND
 from grpe_dgl.schema import Task
 from grpe_dgl.training.distributed import Processes
@@ -27,6 +31,8 @@ class Evaluation:
     """The dataset's task; its targets and classes may have other names than the model's."""
     split: str
     graphs: int
+    labels: int
+    """How many labels the split has: what the metrics are computed on."""
     predictions: Tensor
     """See `grpe_dgl.training.evaluation.predict_split`."""
     metrics: dict[str, float]
@@ -42,6 +48,7 @@ def evaluate(
     *,
     metrics: Sequence[str] = (),
     needs_labels: bool = True,
+    allow_overlap: bool = False,
     batch_size: int | None = None,
     device: torch.device | str = "cpu",
     progress: Callable[[int, int], object] | None = None,
@@ -60,6 +67,10 @@ def evaluate(
         What to measure; the metric the model was trained for if empty.
     needs_labels
         Whether a split without labels is an error; if not, it is only predicted.
+    allow_overlap
+        Whether a split of other data than the model's own may contain graphs the model was trained on. Otherwise it is
+        refused, except the split train. The split of the model's own data is never refused. A checkpoint that does not
+        record its training graphs gets a warning.
     batch_size
         Graphs at a time, the training's if None; it changes no number. Metrics that are computed per batch use the
         training's always.
@@ -84,6 +95,8 @@ def evaluate(
         raise InputError(
             f"the split {split} of {dataset_folder} has no labels; accepted: a split with labels", hint="submission"
         )
+    if split != "train" and not allow_overlap:
+        _require_no_training_graphs(checkpoint, chosen)
     done = 0
 
     def after_batch(graphs: int) -> None:
@@ -108,7 +121,31 @@ def evaluate(
         task=data.schema.task,
         split=split,
         graphs=len(chosen),
+        labels=int((labels >= 0).sum() if labels.dtype == torch.int64 else (~labels.isnan()).sum()),
         predictions=predictions,
         metrics={name: compute(name, predictions, labels, batches) for name in names} if labelled else {},
         per_target=by_target(predictions, labels, own.task, names) if labelled else {},
     )
+
+
+def _require_no_training_graphs(checkpoint: Checkpoint, split: Split) -> None:
+    """Raise if a split of other data than the checkpoint's contains graphs that the model was trained on."""
+    store = split.dataset.store
+    trained = checkpoint.data_identity
+    if trained is None:
+        unknown = "the checkpoint does not record its training graphs (it was written before they were, or imported)"
+    elif not trained.differences(DataIdentity.of(store)):
+        return
+    else:
+        count = trained.count_training_graphs(store, split.index)
+        if count:
+            raise InputError(
+                f"{store.path} is not the data the model was trained on, and {count:,} of the "
+                f"{counted(len(split), 'graph')} of its split {split.name} are among the training graphs: the result "
+                "would look better than it is",
+                hint="allow_overlap",
+            )
+        if count is not None:
+            return
+        unknown = f"{store.path} is not the data the model was trained on, and its training graphs are too many to list"
+    warnings.warn(f"{unknown}: the split {split.name} may contain some of them", stacklevel=3)

@@ -12,6 +12,7 @@ from grpe_dgl.data.dataset import Dataset
 from grpe_dgl.data.encodings.prepare import prepare_encodings
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import write_text
+from grpe_dgl.io.lock import exclusive
 from grpe_dgl.models.model import GraphModel
 from grpe_dgl.recipe import Recipe, load_recipe
 from grpe_dgl.recipe.comparison import require_same_recipe
@@ -93,35 +94,36 @@ def run_experiment(
     for metric in {planned.recipe.fit_to_task(data.task).training.metric for planned in planned_runs}:
         assert metric is not None
         require_validation(data, metric)
-    if processes.is_main:
-        _prepare_folder(recipe, out, resume=resume)
+    with contextlib.ExitStack() as stack:
+        if processes.is_main:
+            _prepare_folder(recipe, out, resume=resume, stack=stack)
+            for planned in planned_runs:
+                prepare_encodings(data.store, planned.recipe.model.view.encodings)
+        processes.wait()
+        callbacks.start(data)
+        finished = []
         for planned in planned_runs:
-            prepare_encodings(data.store, planned.recipe.model.view.encodings)
-    processes.wait()
-    callbacks.start(data)
-    finished = []
-    for planned in planned_runs:
-        data = load(dataset_folder, view=planned.recipe.model.view)
-        with callbacks.run(planned, data) as of_run:
-            results = run(
-                planned.recipe,
-                data,
-                planned.folder,
-                start=start,
-                processes=processes,
-                stop=stop,
-                callbacks=of_run,
+            data = load(dataset_folder, view=planned.recipe.model.view)
+            with callbacks.run(planned, data) as of_run:
+                results = run(
+                    planned.recipe,
+                    data,
+                    planned.folder,
+                    start=start,
+                    processes=processes,
+                    stop=stop,
+                    callbacks=of_run,
+                )
+            marks = differences(
+                _without_variants(recipe, planned.variant),
+                data.manifest,
+                data.task,
+                None if written is None else _without_variants(written, planned.variant),
             )
-        marks = differences(
-            _without_variants(recipe, planned.variant),
-            data.manifest,
-            data.task,
-            None if written is None else _without_variants(written, planned.variant),
-        )
-        finished.append(FinishedRun(planned, results, (*marks, *differs)))
-        callbacks.finish(finished[-1])
-    if processes.is_main:
-        write_summary(summarise(finished, recipe), out)
+            finished.append(FinishedRun(planned, results, (*marks, *differs)))
+            callbacks.finish(finished[-1])
+        if processes.is_main:
+            write_summary(summarise(finished, recipe), out)
     return finished
 
 
@@ -129,12 +131,17 @@ def _without_variants(recipe: Recipe, variant: str | None) -> Recipe:
     return recipe if variant is None or variant not in recipe.variants else recipe.variant(variant)
 
 
-def _prepare_folder(recipe: Recipe, out: Path, *, resume: bool) -> None:
-    """Make the folder of an experiment, or check that it can be resumed with this recipe."""
+def _prepare_folder(recipe: Recipe, out: Path, *, resume: bool, stack: contextlib.ExitStack) -> None:
+    """Make the folder of an experiment, or check that it can be resumed with this recipe; lock it for `stack`."""
     saved = out / "recipe.yaml"
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} exists and is not a folder")
-    if out.is_dir() and any(out.iterdir()):
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        stack.enter_context(exclusive(out, what="is training"))
+    except OSError as error:
+        raise InputError(f"{out} cannot be written to: {error.strerror}") from None
+    if any(file.name != ".lock" for file in out.iterdir()):
         if not resume:
             raise InputError(f"{out} exists already, and resume is not set", hint="resume_run")
         if not saved.exists():
@@ -142,7 +149,6 @@ def _prepare_folder(recipe: Recipe, out: Path, *, resume: bool) -> None:
         require_same_recipe(recipe, load_recipe(saved), saved)
         return
     try:
-        out.mkdir(parents=True, exist_ok=True)
         write_text(saved, recipe.to_yaml())
     except OSError as error:
         raise InputError(f"{out} cannot be written to: {error.strerror}") from None

@@ -3,8 +3,8 @@ import dataclasses
 import pytest
 import torch
 
-from grpe_dgl.checkpoint.build import build_model
-from grpe_dgl.checkpoint.transfer import freeze_encoder, require_transferable, transfer_weights
+from grpe_dgl.checkpoint.build import build_model, freeze_encoder
+from grpe_dgl.checkpoint.transfer import require_transferable, transfer_weights
 from grpe_dgl.errors import InputError
 from grpe_dgl.export.check import random_batches
 from tests import trained

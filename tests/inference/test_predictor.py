@@ -55,8 +55,8 @@ def test_an_unreadable_molecule_is_a_row_of_nan(tmp_path):
     assert predictor.predict([]).shape == (0, 2)
     with pytest.raises(InputError, match="accepted: a list of SMILES"):
         predictor.predict("CCO")
-    with pytest.raises(InputError, match="molecule 1 is None, not a text"):
-        predictor.predict(["CCO", None])
+    with pytest.raises(InputError, match="molecule 1 is 7, not a text"):
+        predictor.predict(["CCO", 7])
     assert repr(predictor).endswith("x.ckpt: binary of toxic, soluble; 3 layers of 16)")
 
 

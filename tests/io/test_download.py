@@ -137,3 +137,49 @@ def test_links_are_refused(tmp_path):
     with pytest.raises(InputError, match="is a link"):
         extract_zip(tmp_path / "bad.zip", tmp_path / "to")
     assert not (tmp_path / "to").exists()
+
+
+def test_an_encrypted_archive_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("x.txt", "text")
+    content = bytearray((tmp_path / "a.zip").read_bytes())
+    for header, flags in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        content[content.index(header) + flags] |= 1
+    (tmp_path / "a.zip").write_bytes(content)
+    with pytest.raises(InputError, match="a.zip is refused: 'x.txt' is encrypted"):
+        extract_zip(tmp_path / "a.zip", tmp_path / "out")
+
+
+def test_an_unknown_method_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("x.txt", "text")
+    content = bytearray((tmp_path / "a.zip").read_bytes())
+    for header, method in ((b"PK\3\4", 8), (b"PK\1\2", 10)):
+        content[content.index(header) + method] = 99
+    (tmp_path / "a.zip").write_bytes(content)
+    with pytest.raises(InputError, match="a.zip is refused: 'x.txt' is compressed with method 99"):
+        extract_zip(tmp_path / "a.zip", tmp_path / "out")
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.txt", bytes(80 << 20))
+    with pytest.raises(InputError, match="it unpacks to 83,886,080 bytes; accepted: .* 200 times the size"):
+        extract_zip(tmp_path / "a.zip", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_every_flipped_bit_of_a_small_archive(tmp_path):
+    """The archive is refused or its content is what it was; nothing else is raised."""
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.txt", "text " * 20)
+    content = (tmp_path / "a.zip").read_bytes()
+    for bit in range(0, 8 * len(content), 3):
+        changed = bytearray(content)
+        changed[bit // 8] ^= 1 << bit % 8
+        (tmp_path / "b.zip").write_bytes(changed)
+        try:
+            extract_zip(tmp_path / "b.zip", tmp_path / f"out{bit}")
+        except InputError:
+            continue
+        assert [file.read_text() for file in (tmp_path / f"out{bit}").iterdir()] == ["text " * 20]

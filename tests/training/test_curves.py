@@ -73,3 +73,12 @@ def test_epochs_without_a_measurement(draw):
 def test_epochs_without_a_loss(draw):
     left, _ = draw(0.5, train_loss=None)
     assert left.get_legend() is None
+
+
+def test_rounding_is_not_stretched_over_the_plot(draw):
+    _, right = draw(0.5, 0.5 + 1e-7, 0.5 - 1e-7)
+    low, high = right.get_ylim()
+    assert high - low > 0.05 and low < 0.5 < high
+    _, right = draw(0.5, 0.499)
+    low, high = right.get_ylim()
+    assert high - low < 0.01

@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,37 @@ def test_errors(folder, tmp_path):
         evaluate(saved, folder / "tiny", "dev")
     with pytest.raises(InputError, match="the task's kind is 'regression' for the model, 'binary' there"):
         evaluate(saved, write_dataset(tmp_path / "three", "binary"))
+
+
+def resplit(folder, path, *, shift):
+    """The dataset `tiny` again with the graphs of every split moved by `shift`."""
+    data = grpe_dgl.data.load(folder / "tiny")
+    index = {name: (split.index + shift) % len(data) for name, split in data.splits.items()}
+    graphs = [data.graph(number) for number in range(len(data))]
+    grpe_dgl.data.write(
+        path,
+        graphs,
+        data.store.label,
+        index,
+        task=data.task,
+        node_vocabulary=(5, 5),
+        num_edge_types=3,
+    )
+    return path
+
+
+def test_training_graphs_in_a_split_of_other_data_are_refused(folder, tmp_path):
+    saved = load_checkpoint(folder / "run" / "best.ckpt")
+    other = resplit(folder, tmp_path / "other", shift=3)  # test 24..27 becomes 27, 0, 1, 2
+    message = "not the data the model was trained on, and 3 of the 4 graphs of its split test are among the training"
+    with pytest.raises(InputError, match=message):
+        evaluate(saved, other)
+    assert evaluate(saved, other, allow_overlap=True).graphs == 4
+    assert evaluate(saved, other, "train").graphs == 20
+    assert evaluate(saved, other, "valid").graphs == 4  # 23..26: none of the training graphs
+
+
+def test_a_checkpoint_without_its_training_graphs_gets_a_warning(folder):
+    saved = dataclasses.replace(load_checkpoint(folder / "run" / "best.ckpt"), data_identity=None)
+    with pytest.warns(UserWarning, match="does not record its training graphs .*: the split test may contain some"):
+        evaluate(saved, folder / "tiny")

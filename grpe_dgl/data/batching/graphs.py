@@ -4,9 +4,8 @@ import dgl
 import numpy as np
 import torch
 
-from grpe_dgl.data.batching.slices import Slices, node_features
+from grpe_dgl.data.batching.slices import WRONG_EDGE, Slices, corrupt, node_features
 from grpe_dgl.data.store.arrays import GraphArrays
-from grpe_dgl.errors import InputError
 from grpe_dgl.kernels.decorator import compiled
 from grpe_dgl.views import GraphView
 
@@ -23,18 +22,15 @@ def collate_graphs(arrays: GraphArrays, slices: Slices, view: GraphView) -> dgl.
     src, dst = np.empty(total, np.int64), np.empty(total, np.int64)
     feat = np.zeros(total, np.int64)
     kind = np.zeros(total, np.uint8)
-    corrupt = _fill(
+    wrong = _fill(
         slices.num_nodes,
         (slices.edge_start, slices.num_edges),
         (arrays.src, arrays.dst, arrays.edge_type),
-        loops,
-        extra,
+        (loops, extra, arrays.schema.num_edge_types),
         (src, dst, feat, kind),
     )
-    if corrupt >= 0:
-        raise InputError(
-            f"{arrays.path} is corrupt: graph {slices.graphs[corrupt]} has an edge to a node that does not exist"
-        )  # noqa: E501
+    if wrong >= 0:
+        raise corrupt(arrays, WRONG_EDGE.format(slices.graphs[wrong]))
     nodes_per_graph = torch.from_numpy(slices.num_nodes + extra)
     graph = dgl.graph((torch.from_numpy(src), torch.from_numpy(dst)), num_nodes=int(nodes_per_graph.sum()))
     graph.set_batch_num_nodes(nodes_per_graph)
@@ -54,20 +50,24 @@ _SELF_LOOP, _VIRTUAL = 1, 2
 
 
 @compiled()
-def _fill(num_nodes, edge_slices, edges, loops, extra, out):  # type: ignore[no-untyped-def]
-    """Write ends, code and kind of every edge; return the first graph with an edge that ends nowhere, or -1."""
+def _fill(num_nodes, edge_slices, edges, counts, out):  # type: ignore[no-untyped-def]
+    """Write ends, code and kind of every edge; return the first graph with an edge that does not fit, or -1."""
     edge_start, num_edges = edge_slices
     src, dst, edge_type = edges
+    loops, extra, num_edge_types = counts
     out_src, out_dst, out_feat, out_kind = out
     at, first = 0, 0
     for graph in range(len(num_nodes)):
         n = num_nodes[graph]
         real = first + extra
-        for e in range(edge_start[graph], edge_start[graph] + num_edges[graph]):
-            begin, end = np.int64(src[e]), np.int64(dst[e])
-            if begin < 0 or end < 0 or begin >= n or end >= n:
+        last_edge = edge_start[graph] + num_edges[graph]
+        if edge_start[graph] < 0 or last_edge > len(src) or at + num_edges[graph] > len(out_src):
+            return graph
+        for e in range(edge_start[graph], last_edge):
+            begin, end, code = np.int64(src[e]), np.int64(dst[e]), np.int64(edge_type[e])
+            if begin < 0 or end < 0 or begin >= n or end >= n or code < 0 or code >= num_edge_types:
                 return graph
-            out_src[at], out_dst[at], out_feat[at] = real + begin, real + end, edge_type[e]
+            out_src[at], out_dst[at], out_feat[at] = real + begin, real + end, code
             at += 1
         if loops:
             for i in range(n):

@@ -4,13 +4,12 @@ import dgl
 import numpy as np
 import torch
 
-from grpe_dgl.data.batching.slices import Slices, node_features
+from grpe_dgl.data.batching.slices import WRONG_EDGE, Slices, corrupt, node_features
 from grpe_dgl.data.store.arrays import GraphArrays
-from grpe_dgl.errors import InputError
 from grpe_dgl.kernels.decorator import compiled
 from grpe_dgl.relations import Relations
 from grpe_dgl.transforms.pair_codes import fill_relations
-from grpe_dgl.transforms.pair_structure import complete_pairs
+from grpe_dgl.transforms.pair_structure import attach_codes, complete_pairs, require_room
 from grpe_dgl.transforms.path_edges import fill_paths
 from grpe_dgl.views import PairView
 
@@ -21,8 +20,10 @@ def collate_pairs(arrays: GraphArrays, slices: Slices, view: PairView) -> dgl.DG
     extra = int(view.virtual_node)
     num_nodes = slices.num_nodes + extra
     total_pairs = int((num_nodes * num_nodes).sum())
+    idtype = torch.int32 if total_pairs < 2**31 else torch.int64
+    require_room(torch.from_numpy(num_nodes), codes=len(view.codes), index_bytes=idtype.itemsize)
     relation = np.empty(total_pairs, np.int32)
-    corrupt = _fill(
+    wrong = _fill(
         slices.num_nodes,
         extra,
         (slices.pair_start, slices.edge_start, slices.num_edges),
@@ -33,11 +34,8 @@ def collate_pairs(arrays: GraphArrays, slices: Slices, view: PairView) -> dgl.DG
         (relations.own, relations.virtual),
         relation,
     )
-    if corrupt >= 0:
-        raise InputError(
-            f"{arrays.path} is corrupt: graph {slices.graphs[corrupt]} has an edge to a node that does not exist"
-        )  # noqa: E501
-    idtype = torch.int32 if total_pairs < 2**31 else torch.int64
+    if wrong >= 0:
+        raise corrupt(arrays, WRONG_EDGE.format(slices.graphs[wrong]))
     pairs = complete_pairs(torch.from_numpy(num_nodes), idtype=idtype)
     feat, virtual = node_features(arrays, slices, virtual_node=view.virtual_node)
     pairs.ndata["feat"] = torch.from_numpy(feat)
@@ -49,7 +47,7 @@ def collate_pairs(arrays: GraphArrays, slices: Slices, view: PairView) -> dgl.DG
         path = np.empty((total_pairs, view.path_edges), np.int32)
         fill_paths(slices.num_nodes, extra, slices.pair_start, arrays.distance, relation, relations.own, path)
         pairs.edata["path"] = torch.from_numpy(path)
-    pairs.relations = relations  # for `grpe_dgl.nn.GRPE`, which reads these codes and no others
+    attach_codes(pairs, relations)
     return pairs
 
 
@@ -65,6 +63,14 @@ def _fill(  # type: ignore[no-untyped-def]
     for graph in range(len(num_real)):
         n = num_real[graph]
         size = n + extra
+        if (
+            pair_start[graph] < 0
+            or pair_start[graph] + n * n > len(distance)
+            or edge_start[graph] < 0
+            or edge_start[graph] + num_edges[graph] > len(src)
+            or base + size * size > len(relation)
+        ):
+            return graph
         pairs = slice(pair_start[graph], pair_start[graph] + n * n)
         part = slice(edge_start[graph], edge_start[graph] + num_edges[graph])
         out = relation[base : base + size * size]

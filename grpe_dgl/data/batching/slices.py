@@ -10,6 +10,7 @@ from grpe_dgl.errors import InputError
 from grpe_dgl.kernels.decorator import compiled
 
 Integers = npt.NDArray[np.int64]
+WRONG_EDGE = "graph {} has an edge to a node that does not exist, or of a type that does not exist"
 
 
 class Slices(NamedTuple):
@@ -31,16 +32,17 @@ class Slices(NamedTuple):
         if index.min() < 0 or index.max() >= len(arrays):
             wrong = index[(index < 0) | (index >= len(arrays))][0]
             raise InputError(f"graph {wrong} was asked for; accepted: 0..{len(arrays) - 1}")
-        node_start, num_nodes = _slices(arrays.node_offsets, index)
-        edge_start, num_edges = _slices(arrays.edge_offsets, index)
-        pair_start, num_pairs = _slices(arrays.pair_offsets, index)
-        if (num_nodes < 1).any() or (num_edges < 0).any() or (num_pairs != num_nodes * num_nodes).any():
-            raise InputError(
-                f"{arrays.path} is corrupt: its offsets do not fit together",
-                hint="verify_dataset",
-                value=str(arrays.path),
-            )
+        node_start, num_nodes = _slices(arrays, "node_offsets", index, len(arrays.node_feat))
+        edge_start, num_edges = _slices(arrays, "edge_offsets", index, len(arrays.src))
+        pair_start, num_pairs = _slices(arrays, "pair_offsets", index, len(arrays.distance))
+        if num_nodes.min() < 1 or (num_pairs != num_nodes * num_nodes).any():
+            raise corrupt(arrays, "its offsets do not fit together")
         return cls(index, node_start, num_nodes, edge_start, num_edges, pair_start)
+
+
+def corrupt(arrays: GraphArrays, reason: str) -> InputError:
+    """Return the error of a dataset whose arrays cannot be read."""
+    return InputError(f"{arrays.path} is corrupt: {reason}", hint="verify_dataset", value=str(arrays.path))
 
 
 def node_rows(slices: Slices) -> Integers:
@@ -73,20 +75,31 @@ def copy_node_rows(
     rows = int(slices.num_nodes.sum()) + extra * len(slices.graphs)
     out = np.zeros((rows, stored.shape[1]), dtype)
     virtual = np.zeros(rows, np.bool_)
-    _copy_rows(slices.node_start, slices.num_nodes, extra, stored, out, virtual)
+    if not _copy_rows(slices.node_start, slices.num_nodes, extra, stored, out, virtual):
+        raise InputError("an array with a row per node has fewer rows than the dataset has nodes")
     return out, virtual
 
 
-def _slices(offsets: npt.NDArray[np.generic], index: Integers) -> tuple[Integers, Integers]:
-    start = offsets[index].astype(np.int64)
-    return start, offsets[index + 1].astype(np.int64) - start
+def _slices(arrays: GraphArrays, name: str, index: Integers, length: int) -> tuple[Integers, Integers]:
+    """Return where graphs begin in arrays of `length` rows and how many rows they have, or raise if outside of them."""
+    offsets = getattr(arrays, name)
+    start, end = offsets[index].astype(np.int64), offsets[index + 1].astype(np.int64)
+    count = end - start
+    if start.min() < 0 or count.min() < 0 or end.max() > length:
+        raise corrupt(arrays, f"its {name} lead outside of the arrays")
+    return start, count
 
 
 @compiled()
 def _copy_rows(start, count, extra, rows, out, added):  # type: ignore[no-untyped-def]
-    """Copy each graph's rows after `extra` rows of its own, which are left alone and marked in `added`."""
+    """Copy each graph's rows after `extra` rows of its own, which are left alone and marked in `added`.
+
+    Return False, with nothing read or written out of bounds, if there are no such rows.
+    """
     at = 0
     for graph in range(len(start)):
+        if start[graph] < 0 or start[graph] + count[graph] > len(rows) or at + extra + count[graph] > len(out):
+            return False
         if extra:
             added[at] = True
             at += 1
@@ -94,3 +107,4 @@ def _copy_rows(start, count, extra, rows, out, added):  # type: ignore[no-untype
             for column in range(rows.shape[1]):
                 out[at, column] = rows[row, column]
             at += 1
+    return True

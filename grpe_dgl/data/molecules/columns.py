@@ -127,18 +127,22 @@ class MoleculeColumns:
         self.atoms = 0
 
     def add(self, molecule: Any, smiles: str) -> None:
-        """Append one molecule; raises KeyError, having appended nothing, if a bond has no code in OGB's columns."""
+        """Append one molecule.
+
+        Raises a KeyError if a bond has no code in OGB's columns, or whatever RDKit does, having appended nothing.
+        """
         n, first = molecule.GetNumAtoms(), self.atoms
         unusual = {
             column: [(first + i, code(molecule.GetAtomWithIdx(i))) for (i,) in _find(molecule, pattern, n)]
             for column, (pattern, code) in _UNUSUAL.items()
         }
         elements = {code for _, code in unusual[0]}
-        self._add_bonds(molecule, usual=elements <= _NONMETALS and _UNUSUAL_MARKS.isdisjoint(smiles))
-        for key, pattern in _PATTERNS.items():
-            self.matches[key] += [first + i for (i,) in _find(molecule, pattern, n)]
+        matches = {key: [first + i for (i,) in _find(molecule, pattern, n)] for key, pattern in _PATTERNS.items()}
         if _NUMBER[1] in elements:  # a pattern counts a hydrogen that is a node among its neighbour's, OGB does not
             unusual[4] = [(first + i, molecule.GetAtomWithIdx(i).GetTotalNumHs()) for i in range(n)]
+        self._add_bonds(molecule, usual=elements <= _NONMETALS and _UNUSUAL_MARKS.isdisjoint(smiles))
+        for key, atoms in matches.items():
+            self.matches[key] += atoms
         for column, found in unusual.items():
             self.unusual[column] += found
         self.first_atoms.append(first)

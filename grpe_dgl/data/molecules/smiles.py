@@ -11,6 +11,7 @@ from rdkit import Chem
 from rdkit.Chem.Scaffolds import MurckoScaffold
 from rdkit.rdBase import BlockLogs
 
+from grpe_dgl.data.molecules.canonical import canonicalise
 from grpe_dgl.data.molecules.columns import MoleculeColumns
 from grpe_dgl.data.molecules.duplicates import structure_keys
 from grpe_dgl.data.sources.raw_graphs import Graphs, Skipped
@@ -25,10 +26,14 @@ def graphs_of_smiles(
     *,
     first_row: int = 0,
     max_nodes: int = MAX_NODES,
+    one_form: bool = False,
     structure_key: bool = False,
     scaffold_key: bool = False,
 ) -> Graphs:
-    """Return the graphs of molecules, equal to those of ``ogb.utils.smiles2graph``; those without a graph are skipped.
+    """Return the graphs of molecules; what has no graph is skipped.
+
+    The graphs equal those of ``ogb.utils.smiles2graph``: of the SMILES as given or, with `one_form`, of the canonical
+    SMILES, so that a molecule has one graph however it was written.
 
     Salts and fragments stay as they are given: parts of one graph that no path joins.
 
@@ -42,6 +47,9 @@ def graphs_of_smiles(
         The row of the first of them.
     max_nodes
         The largest molecule that is kept, in atoms.
+    one_form
+        Whether molecules are brought to their canonical form first (see `grpe_dgl.data.molecules.canonical`). OGB's own
+        datasets are made without.
     structure_key, scaffold_key
         Whether to give each molecule a number that equal molecules share (see `duplicates`), and one
         that molecules of the same scaffold share: columns 0 and 1 of `Graphs.key`, 0 where not requested.
@@ -55,19 +63,23 @@ def graphs_of_smiles(
     kept, sizes, scaffolds, skipped = [], [], [], []
     with BlockLogs():  # RDKit logs what it cannot read to standard error; here the reason is returned
         for i, text in enumerate(smiles):
-            molecule = Chem.MolFromSmiles(text)
-            reason = _why_not(molecule, text, max_nodes)
-            if reason is None:
-                try:
-                    columns.add(molecule, text)
-                except KeyError as error:
-                    reason = f"{text!r} has a bond that OGB's columns have no code for: {error.args[0]}"
+            try:
+                molecule = Chem.MolFromSmiles(text)
+                reason = _why_not(molecule, text, max_nodes)
+                if reason is None:
+                    molecule, written = canonicalise(molecule, text) if one_form else (molecule, text)
+                    scaffold_of_row = _key(scaffold(molecule)) if scaffold_key else 0
+                    columns.add(molecule, written)
+            except KeyError as error:
+                reason = f"{text!r} has a bond that OGB's columns have no code for: {error.args[0]}"
+            except Exception as error:  # RDKit's C++ code raises errors of any type; none may end the whole table
+                reason = f"{text!r} cannot be read: {_first_line(error)}"
             if reason is not None:
                 skipped.append(Skipped(first_row + i, reason))
                 continue
             kept.append(i)
             sizes.append((molecule.GetNumAtoms(), 2 * molecule.GetNumBonds()))
-            scaffolds.append(_key(scaffold(molecule)) if scaffold_key else 0)
+            scaffolds.append(scaffold_of_row)
     num_nodes, num_edges = np.array(sizes, np.int64).reshape(-1, 2).T
     src, dst, edge_type = columns.edges()
     node_feat = columns.node_feat()
@@ -84,6 +96,7 @@ def graphs_of_smiles(
         dst=dst,
         edge_type=edge_type,
         label=np.zeros((len(kept), 0), np.float32) if label is None else label[kept],
+        smiles=tuple(smiles[i] for i in kept),
         skipped=tuple(skipped),
         key=key,
     )
@@ -103,8 +116,11 @@ def canonical_key(smiles: str) -> int:
 def canonical(smiles: str) -> str | None:
     """Return RDKit's canonical SMILES of a molecule, or None if it cannot be read."""
     with BlockLogs():
-        molecule = Chem.MolFromSmiles(smiles)
-    return None if molecule is None else str(Chem.MolToSmiles(molecule))
+        try:
+            molecule = Chem.MolFromSmiles(smiles)
+            return None if molecule is None else str(Chem.MolToSmiles(molecule))
+        except Exception:  # whatever RDKit raises for one molecule
+            return None
 
 
 def _key(text: str) -> int:
@@ -129,8 +145,17 @@ def _problem(smiles: str) -> str:
     molecule = Chem.MolFromSmiles(smiles, sanitize=False)
     if molecule is None:
         return "it is not a SMILES"
-    problems = Chem.DetectChemistryProblems(molecule)
+    try:
+        problems = Chem.DetectChemistryProblems(molecule)
+    except Exception as error:  # [CH128]: a violated pre-condition of RDKit's own
+        return _first_line(error)
     return " ".join(problems[0].Message().split()) if problems else "RDKit cannot make a molecule of it"
+
+
+def _first_line(error: Exception) -> str:
+    """Return what an error of RDKit states, without its trace of the C++ code."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip().strip("*-")]
+    return f"RDKit fails with {' '.join(lines[:2])}" if lines else f"RDKit fails with {type(error).__name__}"
 
 
 def with_lines(graphs: Graphs, lines: Sequence[int], first_row: int) -> Graphs:

@@ -1,6 +1,7 @@
 """A table of molecules: SMILES and one or more targets."""
 
 import functools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,9 +17,11 @@ from grpe_dgl.data.sources.source import Job, Source
 from grpe_dgl.data.tables.table import Table
 from grpe_dgl.data.tables.targets import TargetScan, read_labels
 from grpe_dgl.errors import InputError
+from grpe_dgl.messages import counted
 from grpe_dgl.schema import known_schema
 
 RUN = 2000  # molecules converted at a time
+_ISOTOPE = re.compile(r"\[[0-9]")
 RULES = ("random", "scaffold", "column", "index")
 
 
@@ -34,6 +37,8 @@ class CSVRequest:
     """The columns to predict; a blank cell is a missing label."""
     task: str | None = None
     """``regression`` or ``classification``; None infers it."""
+    positive: tuple[str, ...] = ()
+    """Classification of two classes: which of them is the positive one; see `grpe_dgl.data.tables.classes`."""
     split: str = "random"
     """``random``, ``scaffold`` (OGB's rule), ``column`` or ``index``."""
     split_column: str | None = None
@@ -80,7 +85,10 @@ class CSVRequest:
             "task": self.task,
             "split": self.split,
             "max_nodes": self.max_nodes,
+            "canonical_smiles": True,  # from before, there are datasets of the molecules as written
         }
+        if self.positive:
+            settings["positive"] = list(self.positive)
         if self.split in ("random", "scaffold"):
             settings["fractions"] = list(self.fractions)
         if self.split == "random":
@@ -101,13 +109,14 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
     """
     table = Table(request.file)
     smiles = table.place(request.smiles)
-    scan = TargetScan(table, request.targets, request.task)
+    scan = TargetScan(table, request.targets, request.task, request.positive)
     split_place = None if request.split_column is None else table.place(request.split_column)
     split_codes = bytearray()  # per row: 0, 1, 2 of splits.NAMES, or 255 for none
-    num_rows = 0
+    num_rows = num_isotopes = 0
     for row, (line, cells) in enumerate(table.rows()):
         num_rows += 1
         scan.add(row, line, cells)
+        num_isotopes += bool(_ISOTOPE.search(cells[smiles]))
         if split_place is not None:
             split_codes.append(
                 _split_code(cells[split_place], f"{table.at(row, line)}, column {request.split_column!r}")
@@ -116,6 +125,9 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
         raise InputError(f"{request.file} has no rows")
     task = scan.task()
     notes = scan.notes(task)
+    if num_isotopes:
+        verb = "has isotopes, which are" if num_isotopes == 1 else "have isotopes, which are"
+        notes.append(f"{counted(num_isotopes, 'molecule')} {verb} no part of the model's features: it cannot see them")
     index = {name: splits.read_index_file(file) for name, file in request.split_files.items()}
     if split_place is not None:
         code_of_row = np.frombuffer(bytes(split_codes), np.uint8)
@@ -177,7 +189,13 @@ def _convert(
     scaffold_key: bool,
 ) -> Graphs:
     graphs = graphs_of_smiles(
-        smiles, label, first_row=first_row, max_nodes=max_nodes, structure_key=True, scaffold_key=scaffold_key
+        smiles,
+        label,
+        first_row=first_row,
+        max_nodes=max_nodes,
+        one_form=True,
+        structure_key=True,
+        scaffold_key=scaffold_key,
     )
     return with_lines(graphs, lines, first_row)
 

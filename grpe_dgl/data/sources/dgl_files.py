@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import os
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grpe_dgl.data.catalogue import Entry
+from grpe_dgl.data.sources.dgl_reader import read_arrays
 from grpe_dgl.data.sources.raw_graphs import Graphs
 from grpe_dgl.data.sources.source import Job
 from grpe_dgl.errors import InputError
@@ -73,38 +75,31 @@ def count_graphs(file: Path) -> int:
     try:
         with file.open("rb") as stream:
             header = stream.read(_HEADER.size)
+            size = os.fstat(stream.fileno()).st_size
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror}") from None
     magic, version, _, count = _HEADER.unpack(header) if len(header) == _HEADER.size else (0, 0, 0, 0)
     if magic != _MAGIC or version != 2:
         raise InputError(f"{file} is not a file of dgl.save_graphs (format 2)")
+    if not 0 < count <= size // 8:  # the file has the position of each graph, 8 bytes, and then the graphs
+        raise InputError(f"{file} is corrupt: its header counts {count} graphs in {size:,} bytes")
     return count
 
 
 def read_graphs(file: Path, first: int, last: int, node_data: Sequence[str], edge_data: Sequence[str]) -> "DGLRun":
-    """Read graphs first..last-1 of a file; DGL is loaded only here, in the process that reads."""
-    import dgl
-
-    try:
-        graphs, labels = dgl.load_graphs(str(file), list(range(first, last)))
-    except dgl.DGLError as error:
-        raise InputError(f"{file} is corrupt: DGL cannot read it ({str(error).strip().splitlines()[-1]})") from None
-    for graph in graphs:  # other data is removed: it may differ between graphs
-        for data, wanted in ((graph.ndata, node_data), (graph.edata, edge_data)):
-            for key in set(data) - set(wanted):
-                del data[key]
-    batch = dgl.batch(graphs)
-    num_nodes, num_edges = batch.batch_num_nodes().numpy(), batch.batch_num_edges().numpy()
-    first_node = np.repeat(np.cumsum(num_nodes) - num_nodes, num_edges)
-    src, dst = (end.numpy() - first_node for end in batch.edges(order="eid"))
+    """Read graphs first..last-1 of a file; DGL reads it in a process of its own."""
+    arrays = read_arrays(file, first, last, node_data, edge_data)
+    if len(arrays["num_nodes"]) != last - first:
+        raise InputError(f"{file} is corrupt: graphs {first}..{last - 1} are {len(arrays['num_nodes'])}")
+    labels = {name.removeprefix("label."): array for name, array in arrays.items() if name.startswith("label.")}
     return DGLRun(
-        num_nodes=num_nodes,
-        num_edges=num_edges,
-        src=src,
-        dst=dst,
-        node_data={key: batch.ndata[key].numpy() for key in node_data},
-        edge_data={key: batch.edata[key].numpy() for key in edge_data},
-        labels={key: value[first:last].numpy() for key, value in labels.items()},
+        num_nodes=arrays["num_nodes"],
+        num_edges=arrays["num_edges"],
+        src=arrays["src"],
+        dst=arrays["dst"],
+        node_data={key: arrays[f"node.{key}"] for key in node_data},
+        edge_data={key: arrays[f"edge.{key}"] for key in edge_data},
+        labels=labels,
     )
 
 

@@ -59,14 +59,19 @@ def ogb(name: str, raw_dir: Path, *, progress: Callable[[int, int | None], objec
         schema=schema_of(name, targets),
         origin=f"{name}, OGB's raw files, {rule} split",
         num_rows=len(num_nodes),
-        jobs=_jobs(folder / "raw", num_nodes, num_edges, len(targets), inverse),
+        jobs=_jobs(folder / "raw", num_nodes, num_edges, len(targets), inverse, _smiles(folder, len(num_nodes))),
         splits=lambda rows: index_split(index, rows, len(num_nodes)),
         settings={"dataset": name.removeprefix("ogbg-")},
     )
 
 
 def _jobs(
-    raw: Path, num_nodes: npt.NDArray[np.int64], num_edges: npt.NDArray[np.int64], targets: int, inverse: bool
+    raw: Path,
+    num_nodes: npt.NDArray[np.int64],
+    num_edges: npt.NDArray[np.int64],
+    targets: int,
+    inverse: bool,
+    smiles: list[str] | None,
 ) -> Iterator[Job]:
     """Yield a job per run with the text of its graphs: only decompression, which is fast, must be done in order."""
     files = {name: LineReader(raw / f"{name}.csv.gz") for name in ("node-feat", "edge", "edge-feat", "graph-label")}
@@ -74,7 +79,8 @@ def _jobs(
         nodes, edges = num_nodes[first : first + RUN], num_edges[first : first + RUN]
         counts = {"node-feat": nodes.sum(), "edge": edges.sum(), "edge-feat": edges.sum(), "graph-label": len(nodes)}
         text = {name: file.read(int(counts[name])) for name, file in files.items()}
-        yield functools.partial(_read, raw, text, nodes, edges, targets, inverse, first)
+        own = None if smiles is None else smiles[first : first + RUN]
+        yield functools.partial(_read, raw, text, nodes, edges, targets, inverse, first, own)
 
 
 def _read(
@@ -85,6 +91,7 @@ def _read(
     targets: int,
     inverse: bool,
     first_row: int,
+    smiles: list[str] | None,
 ) -> Graphs:
     node_feat = parse_integers(text["node-feat"], len(ATOM_COLUMNS), raw / "node-feat.csv.gz")
     edges = parse_integers(text["edge"], 2, raw / "edge.csv.gz")  # (edges, 2)
@@ -104,6 +111,7 @@ def _read(
         dst=edges[:, 1],
         edge_type=edge_type,
         label=label[kept],
+        smiles=None if smiles is None else tuple(text for text, keep in zip(smiles, kept, strict=True) if keep),
         skipped=tuple(Skipped(first_row + int(i), "the molecule has no atoms") for i in empty),
     )
 
@@ -125,6 +133,16 @@ def _labels(text: bytes, targets: int, file: Path, first_row: int) -> npt.NDArra
 
 def _column(file: Path) -> npt.NDArray[np.int64]:
     return parse_integers(LineReader(file).read_all(), 1, file)[:, 0]
+
+
+def _smiles(folder: Path, num_graphs: int) -> list[str] | None:
+    """Return the SMILES of every graph from OGB's table of molecules; None without a table of that many."""
+    try:
+        with gzip.open(folder / "mapping" / "mol.csv.gz", "rt", encoding="utf-8", newline="") as file:
+            smiles = [row.get("smiles") or "" for row in csv.DictReader(file)]
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error):
+        return None
+    return smiles if len(smiles) == num_graphs and any(smiles) else None
 
 
 def _target_names(folder: Path, count: int) -> tuple[str, ...]:

@@ -43,5 +43,7 @@ class Graphs:
     row: npt.NDArray[np.int64] | None = None
     """(G,): the row of the source that each graph came from, counted from 0 over the whole source. None: the run read
     consecutive rows, beginning where the run before it ended, and made a graph of every one that is not skipped."""
+    smiles: tuple[str, ...] | None = None
+    """(G,): the SMILES of each graph as its source has it; None for graphs that are not molecules."""
     key: npt.NDArray[np.uint64] | None = None
     """(G, K): numbers by which the source's splits group the graphs; None where none are needed."""

@@ -9,6 +9,7 @@ from grpe_dgl.data.catalogue import CATALOGUE, Request
 from grpe_dgl.data.sources.dgl_files import consecutive, files_of, read_graphs, runs
 from grpe_dgl.data.sources.raw_graphs import Graphs
 from grpe_dgl.data.sources.source import Source
+from grpe_dgl.errors import InputError
 
 
 def make(request: Request) -> Source:
@@ -33,6 +34,8 @@ def zinc(raw_dir: Path, *, progress: Callable[..., object] | None = None) -> Sou
 
 def _read(file: Path, first: int, last: int) -> Graphs:
     run = read_graphs(file, first, last, ("feat",), ("feat",))
+    if "g_label" not in run.labels or run.labels["g_label"].size != last - first:
+        raise InputError(f"{file} is corrupt: it does not have one g_label for each graph")
     return Graphs(
         num_nodes=run.num_nodes,
         num_edges=run.num_edges,

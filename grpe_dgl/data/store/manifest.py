@@ -1,5 +1,6 @@
 """``manifest.json``: the description of a processed dataset."""
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -13,13 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.messages import short
 from grpe_dgl.relations import LARGEST_DISTANCE, UNREACHABLE
 from grpe_dgl.schema import Schema
 from grpe_dgl.version import __version__
 
 FILE = "manifest.json"
 FORMAT = "grpe-dgl dataset"
-FORMAT_VERSION = 2  # version 1 (grpe-dgl 0.1) has no edge_columns
+FORMAT_VERSION = 2  # version 1 (grpe-dgl 0.1) has no edge_columns and no checksum
+CHECKSUM = "checksum"
+COUNTS = ("num_graphs", "num_nodes", "num_edges", "num_pairs", "max_nodes", "num_rows", "num_skipped")
 DTYPES = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float32")
 _SCHEMA_KEYS = frozenset((*(field.name for field in dataclass_fields(Schema)), "num_edge_types"))
 SPLIT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -79,7 +83,9 @@ class Manifest:
         }
         fields = asdict(self)
         content = {"format": FORMAT, "format_version": FORMAT_VERSION, **fields.pop("schema"), **fields}
-        return json.dumps({**content, "relations": relations}, indent=2, allow_nan=False) + "\n"
+        content["relations"] = relations
+        content[CHECKSUM] = checksum(content)
+        return json.dumps(content, indent=2, allow_nan=False) + "\n"
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -92,22 +98,33 @@ class Manifest:
             raise InputError(f"{folder} is not a dataset: found {found}", hint="make_dataset") from None
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}") from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{path} is corrupt: it is not JSON ({error})") from None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise InputError(f"{folder} is not a dataset: its manifest.json is not that of a {FORMAT}")
         version = content.get("format_version")
-        if not isinstance(version, int) or version < 1:
+        if type(version) is not int or version < 1:
             raise InputError(f"{path} is corrupt: format_version is {version!r}")
         if version > FORMAT_VERSION:
             raise InputError(
                 f"{folder} has format version {version}, written by grpe-dgl {content.get('library_version')}; "
                 f"this is grpe-dgl {__version__}, which reads up to {FORMAT_VERSION}: update it"
             )
+        written = content.pop(CHECKSUM, None)
+        if written is not None and written != checksum(content):
+            raise InputError(f"{path} is corrupt: its checksum is not that of its content; make the dataset again")
         try:
             return cls(**_fields(content))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except InputError as error:
+            raise InputError(f"{path} is corrupt: {error}") from None
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(f"{path} is corrupt: {type(error).__name__}: {error}") from None
+
+
+def checksum(content: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a manifest's content without its checksum, as JSON with sorted keys and no spaces."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _fields(content: dict[str, Any]) -> dict[str, Any]:
@@ -115,17 +132,31 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
     head = ("format", "format_version", "relations")
     schema = Schema.from_dict({key: value for key, value in content.items() if key in _SCHEMA_KEYS})
     fields = {key: value for key, value in content.items() if key not in _SCHEMA_KEYS and key not in head}
-    for key in ("num_graphs", "num_nodes", "num_edges", "num_pairs", "max_nodes"):
-        if not isinstance(fields[key], int) or fields[key] < 0:
-            raise ValueError(f"{key} is {fields[key]!r}")
-    for name in fields["splits"]:
+    for key in COUNTS:
+        _require(_is_count(fields[key]), key, fields[key], "a whole number, 0 or more")
+    for key, kind in (("origin", str), ("library_version", str), ("settings", dict), ("splits", dict)):
+        _require(isinstance(fields[key], kind), key, fields[key], f"a {kind.__name__}")
+    for name, count in fields["splits"].items():
         check_split_name(name)
+        _require(_is_count(count), f"splits.{name}", count, "a whole number, 0 or more")
+    _require(isinstance(fields["arrays"], dict), "arrays", fields["arrays"], "a dict")
     arrays = {}
     for name, entry in fields["arrays"].items():
-        if entry["dtype"] not in DTYPES or not all(isinstance(n, int) and n >= 0 for n in entry["shape"]):
-            raise ValueError(f"array {name} has dtype {entry['dtype']!r} and shape {entry['shape']!r}")
-        arrays[name] = ArrayEntry(dtype=entry["dtype"], shape=tuple(entry["shape"]), sha256=str(entry["sha256"]))
+        dtype, shape, sha256 = entry["dtype"], entry["shape"], entry["sha256"]
+        _require(dtype in DTYPES, f"arrays.{name}.dtype", dtype, ", ".join(DTYPES))
+        _require(isinstance(shape, list) and all(map(_is_count, shape)), f"arrays.{name}.shape", shape, "sizes")
+        _require(isinstance(sha256, str), f"arrays.{name}.sha256", sha256, "a text")
+        arrays[name] = ArrayEntry(dtype=dtype, shape=tuple(shape), sha256=sha256)
     return {**fields, "schema": schema, "arrays": arrays}
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value < 1 << 62
+
+
+def _require(fits: bool, key: str, found: object, accepted: str) -> None:
+    if not fits:
+        raise InputError(f"{key} is {short(found)}; expected {accepted}")
 
 
 def check_split_name(name: str) -> None:

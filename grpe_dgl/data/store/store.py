@@ -19,8 +19,9 @@ Array = npt.NDArray[np.generic]
 class Store:
     """The arrays of a processed dataset; graph g's part of each is a slice.
 
-    Opening checks that every array is there with the right size, and reads nothing else: it takes milliseconds whatever
-    the dataset's size. `verify` reads everything. See docs/format.md for the files.
+    Opening checks that every array is there with the right type and size and that every graph is in one split at most:
+    it takes milliseconds, as it reads the splits and nothing else. Where graphs begin and end is checked batch by batch
+    (`grpe_dgl.data.batching.slices`). `verify` reads everything. See docs/format.md for the files.
 
     Parameters
     ----------
@@ -53,6 +54,9 @@ class Store:
         missing = sorted(expected.keys() - self.manifest.arrays.keys())
         if missing:
             raise InputError(f"{self.path} is corrupt: its manifest.json names no array {', '.join(missing)}")
+        unknown = sorted(self.manifest.arrays.keys() - expected.keys())
+        if unknown:
+            raise InputError(f"{self.path} is corrupt: its manifest.json names arrays that no dataset has: {unknown}")
         arrays = {name: self._open(name, shape) for name, shape in expected.items()}
         self.node_offsets = arrays["node_offsets"]
         self.edge_offsets = arrays["edge_offsets"]
@@ -65,11 +69,13 @@ class Store:
         self.label = arrays["label"]
         self.row = arrays["row"]
         self._encodings: dict[str, EncodingArrays] = {}
+        self._smiles = (arrays["smiles"], arrays["smiles_offsets"]) if "smiles" in arrays else None
         self.splits = {name: arrays[f"split-{name}"] for name in self.manifest.splits}
         totals = (self.manifest.num_nodes, self.manifest.num_edges, self.manifest.num_pairs)
         for name, total in zip(("node_offsets", "edge_offsets", "pair_offsets"), totals, strict=True):
             if arrays[name][0] != 0 or arrays[name][-1] != total:
                 raise InputError(f"{self._file(name)} is corrupt: it does not run from 0 to {total}")
+        self._check_splits()
 
     def __len__(self) -> int:
         return self.manifest.num_graphs
@@ -78,6 +84,20 @@ class Store:
     def schema(self) -> Schema:
         """The form of the graphs, and the task."""
         return self.manifest.schema
+
+    @property
+    def has_smiles(self) -> bool:
+        """Whether the dataset keeps the SMILES that its graphs were made of."""
+        return self._smiles is not None
+
+    def smiles(self, graph: int) -> str:
+        """Return the SMILES of a graph as its source had it; only if `has_smiles`."""
+        assert self._smiles is not None
+        text, offsets = self._smiles
+        start, end = int(offsets[graph]), int(offsets[graph + 1])
+        if not 0 <= start <= end <= len(text):
+            raise InputError(f"{self._file('smiles_offsets')} is corrupt at graph {graph}; make the dataset again")
+        return text[start:end].tobytes().decode("utf-8", "replace")
 
     def __reduce__(self) -> tuple[type["Store"], tuple[Path]]:
         return type(self), (self.path.absolute(),)  # another process opens the files itself instead of getting a copy
@@ -105,10 +125,25 @@ class Store:
         hashes = {self._file(name): entry.sha256 for name, entry in self.manifest.arrays.items()}
         for folder, arrays in stored_encodings(self.path).items():
             hashes |= {folder / f"{array}.bin": entry.sha256 for array, entry in arrays.items()}
-        wrong = [file for file, expected in hashes.items() if not file.exists() or _sha256(file) != expected]
+        try:
+            wrong = [file for file, expected in hashes.items() if not file.exists() or _sha256(file) != expected]
+        except OSError as error:
+            raise InputError(f"{error.filename} cannot be read: {error.strerror}") from None
         if wrong:
             files = ", ".join(map(str, wrong))
             raise InputError(f"corrupt: {files} (the SHA-256 is not the one in manifest.json); make the dataset again")
+
+    def _check_splits(self) -> None:
+        """Raise unless every split names graphs of the dataset, each of them once and in one split."""
+        taken = np.zeros(len(self), np.bool_)
+        for name, index in self.splits.items():
+            if len(index) and int(index.max()) >= len(self):
+                raise InputError(
+                    f"{self._file(f'split-{name}')} is corrupt: it names graph {index.max()} of {len(self)}"
+                )
+            taken[index] = True
+        if np.count_nonzero(taken) != sum(map(len, self.splits.values())):
+            raise InputError(f"{self.path} is corrupt: a graph is in its splits twice")
 
     def _file(self, name: str) -> Path:
         return self.path / f"{name}.bin"
@@ -119,6 +154,11 @@ class Store:
             want not in (None, got) for want, got in zip(shape, entry.shape, strict=True)
         ):
             raise InputError(f"{self.path} is corrupt: {name} has shape {list(entry.shape)}, expected {list(shape)}")
+        accepted = _accepted_dtypes(name, self.schema)
+        if entry.dtype not in accepted:
+            raise InputError(
+                f"{self.path} is corrupt: {name} has dtype {entry.dtype}, expected {' or '.join(accepted)}"
+            )
         return open_array(file, entry)
 
 
@@ -139,7 +179,24 @@ def _expected_shapes(manifest: Manifest) -> dict[str, tuple[int | None, ...]]:
         "label": (labelled,) if task.kind == "multiclass" else (labelled, len(task.targets)),
         "row": (graphs,),
     }
+    if "smiles" in manifest.arrays:  # of molecules, in datasets made since they are kept
+        shapes |= {"smiles": (None,), "smiles_offsets": (graphs + 1,)}
     return shapes | {f"split-{name}": (count,) for name, count in manifest.splits.items()}
+
+
+_UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+
+
+def _accepted_dtypes(name: str, schema: Schema) -> tuple[str, ...]:
+    """Return the types an array may have; the kernels that read them are correct for no others."""
+    if name == "distance":
+        return ("uint8",)
+    if name == "node_feat" and schema.node_vocabulary is None:
+        return ("float32",)
+    if name == "label":
+        kinds = {"regression": ("float32",), "binary": ("int8",), "multiclass": ("int8", "int16", "int32", "int64")}
+        return kinds[schema.task.kind]
+    return _UNSIGNED
 
 
 def _sha256(file: Path) -> str:

@@ -46,6 +46,8 @@ class StoreWriter:
         self._skipped_file = (folder / "skipped.csv").open("w", newline="", encoding="utf-8")
         self._skipped = csv.writer(self._skipped_file)
         self._skipped.writerow(["row", "reason"])
+        self._smiles: ArrayFile | None = None  # opened with the first run that has SMILES
+        self._smiles_sizes: list[npt.NDArray[np.int64]] = []
         self._num_nodes: list[npt.NDArray[np.uint32]] = []
         self._num_edges: list[npt.NDArray[np.uint32]] = []
         self._rows: list[npt.NDArray[Any]] = []
@@ -57,6 +59,8 @@ class StoreWriter:
         for name in ("node_feat", "src", "dst", "edge_type", "label"):
             self._files[name].append(getattr(graphs, name))
         self._files["distance"].append(run.distance)
+        if graphs.smiles is not None:
+            self._append_smiles(graphs.smiles)
         self._num_nodes.append(graphs.num_nodes.astype(np.uint32))
         self._num_edges.append(graphs.num_edges.astype(np.uint32))
         self._rows.append(self._rows_of(run))
@@ -80,6 +84,12 @@ class StoreWriter:
         arrays["edge_offsets"] = self._whole("edge_offsets", edge_offsets)
         arrays["pair_offsets"] = self._whole("pair_offsets", pair_offsets)
         arrays["row"] = self._whole("row", rows)
+        if self._smiles is not None:
+            sizes = np.concatenate(self._smiles_sizes)
+            if len(sizes) != self.num_graphs:
+                raise InputError(f"{len(sizes)} of {self.num_graphs} graphs have SMILES; accepted: all or none")
+            arrays["smiles"] = self._smiles.finish()
+            arrays["smiles_offsets"] = self._whole("smiles_offsets", offsets_of(sizes))
 
         splits = {name: np.asarray(index, np.int64) for name, index in source.splits(rows).items()}
         _check_splits(splits, self.num_graphs)
@@ -110,9 +120,16 @@ class StoreWriter:
 
     def close(self) -> None:
         """Close every file, finished or not."""
-        for file in self._files.values():
+        for file in (*self._files.values(), *([self._smiles] if self._smiles is not None else [])):
             file.close()
         self._skipped_file.close()
+
+    def _append_smiles(self, smiles: tuple[str, ...]) -> None:
+        if self._smiles is None:
+            self._smiles = self._array("smiles", np.uint8)
+        texts = [text.encode() for text in smiles]
+        self._smiles.append(np.frombuffer(b"".join(texts), np.uint8))
+        self._smiles_sizes.append(np.array([len(text) for text in texts], np.int64))
 
     def _array(self, name: str, dtype: npt.DTypeLike, columns: int | None = None) -> ArrayFile:
         return ArrayFile(self._folder / f"{name}.bin", dtype, columns)

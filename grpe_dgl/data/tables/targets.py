@@ -6,27 +6,25 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from grpe_dgl.data.tables.classes import PLAIN, choose_positive
 from grpe_dgl.data.tables.table import Row, Table
 from grpe_dgl.errors import InputError
+from grpe_dgl.messages import Note
 from grpe_dgl.objectives import METRICS_OF_KIND
 from grpe_dgl.schema import Task
 
 TASKS = ("regression", "classification")
 _MAX_CLASSES = 1000
+_FEW = 5  # values of a column of whole numbers that may be classes
 _Cell = tuple[int, int, str]  # row, line, text
 
 
-_NO_VALUE = ("na", "n/a", "null", "none")  # as spreadsheets, R, databases and Python write a missing number
-
-
-def is_blank(cell: str) -> bool:
-    """Return whether a cell means a missing label in every task: it is blank or nan."""
-    return not cell or cell.isspace() or cell.strip().lower() == "nan"
+_NO_VALUE = ("nan", "na", "n/a", "null", "none")  # as spreadsheets, R, databases and Python write a missing value
 
 
 def is_missing(cell: str) -> bool:
-    """Return whether a cell of a numeric column means a missing label; among named classes, None may be a class."""
-    return is_blank(cell) or cell.strip().lower() in _NO_VALUE
+    """Return whether a cell has no label: blank, or a word for a missing value, whatever the task."""
+    return not cell or cell.isspace() or cell.strip().lower() in _NO_VALUE
 
 
 class TargetScan:
@@ -39,91 +37,178 @@ class TargetScan:
     targets
         The names of the target columns.
     task
-        ``regression``, ``classification`` or None to infer it: classification if every cell is 0, 1 or blank.
+        ``regression``, ``classification`` or None to infer it: classification if every cell is 0, 1 or blank, or if
+        every target has two classes, at least one of which is a text.
+    positive
+        Which classes are the positive ones of targets with two classes; see `grpe_dgl.data.tables.classes`.
     """
 
-    def __init__(self, table: Table, targets: Sequence[str], task: str | None) -> None:
+    def __init__(self, table: Table, targets: Sequence[str], task: str | None, positive: Sequence[str] = ()) -> None:
         if not targets:
             raise InputError("no target; accepted: at least one column")
         if len(set(targets)) < len(targets):
             raise InputError(f"targets are {', '.join(targets)}; accepted: each column once")
         if task is not None and task not in TASKS:
             raise InputError(f"task is {task!r}; accepted: {', '.join(TASKS)}")
+        if positive and task == "regression":
+            raise InputError("a positive class was chosen for the task regression; accepted: for classification")
         self._table = table
         self._asked = task
+        self._positive = tuple(positive)
         self.targets = tuple(targets)
         self._places = [table.place(target) for target in targets]
         self._not_binary: list[_Cell | None] = [None] * len(targets)
         self._not_number: list[_Cell | None] = [None] * len(targets)
         self._labels = np.zeros(len(targets), np.int64)
-        self._classes: set[str] = set()
-        self._class_cells = 0
+        self._numbers = np.zeros(len(targets), np.int64)
+        self._words = 0
+        self._classes: list[dict[str, int]] = [{} for _ in targets]  # how often each occurs; no more than _MAX_CLASSES
 
     def add(self, row: int, line: int, cells: Sequence[str]) -> None:
         """Add one row."""
         for i, place in enumerate(self._places):
             cell = cells[place]
-            if cell in ("0", "1"):
-                self._labels[i] += 1
-            elif not is_missing(cell):
-                self._labels[i] += 1
-                number = _number(cell)
-                if number not in (0.0, 1.0) and self._not_binary[i] is None:
-                    self._not_binary[i] = (row, line, cell)
-                if number is None and self._not_number[i] is None:
-                    self._not_number[i] = (row, line, cell)
-            if is_blank(cell):
+            if is_missing(cell):
+                self._words += bool(cell.strip())
                 continue
-            if self._asked == "classification" and len(self.targets) == 1 and len(self._classes) <= _MAX_CLASSES:
-                self._classes.add(cell.strip())
-                self._class_cells += 1
+            self._labels[i] += 1
+            classes, name = self._classes[i], cell.strip()
+            if name in classes or len(classes) <= _MAX_CLASSES:
+                classes[name] = classes.get(name, 0) + 1
+            if cell in PLAIN:
+                self._numbers[i] += 1
+                continue
+            number = _number(cell)
+            self._numbers[i] += number is not None
+            if number not in (0.0, 1.0) and self._not_binary[i] is None:
+                self._not_binary[i] = (row, line, cell)
+            if number is None and self._not_number[i] is None:
+                self._not_number[i] = (row, line, cell)
 
     def task(self) -> Task:
         """Return the task, once all rows were added."""
         for target, labels in zip(self.targets, self._labels, strict=True):
             if labels == 0:
                 raise InputError(f"{self._table.file}: column {target!r} has no label in any row")
-        binary = all(cell is None for cell in self._not_binary)
-        if binary and self._asked != "regression":
+        for name in self._positive:
+            if not any(name in classes for classes in self._classes):
+                found = ", ".join(sorted(self._classes[0])[:5])
+                raise InputError(
+                    f"{self._table.file}: {name!r} was chosen as positive class, and no target has it; column "
+                    f"{self.targets[0]!r} has {found}{', ...' if len(self._classes[0]) > 5 else ''}"
+                )
+        plain = all(cell is None for cell in self._not_binary) and not self._positive
+        if plain and self._asked != "regression":
             return Task(level="graph", kind="binary", targets=self.targets, metric=METRICS_OF_KIND["binary"][0])
-        if self._asked == "classification":
-            return self._multiclass()
+        if self._asked == "classification" or self._positive or (self._asked is None and self._two_named()):
+            return self._classification()
         for target, wrong in zip(self.targets, self._not_number, strict=True):
             if wrong is not None:
                 hint = "" if self._asked or len(self.targets) > 1 else " (or choose the task classification)"
                 self._refuse(target, wrong, f"a number, or blank for a missing label{hint}")
         return Task(level="graph", kind="regression", targets=self.targets, metric="rmse", standardise=True)
 
+    def _two_named(self) -> bool:
+        """Whether every target has two classes, or only 0 and 1, and none has numbers beside texts."""
+        return all(
+            wrong is None or (len(classes) == 2 and numbers == 0)
+            for wrong, classes, numbers in zip(self._not_binary, self._classes, self._numbers, strict=True)
+        )
+
+    def _classification(self) -> Task:
+        names = []
+        for i, target in enumerate(self.targets):
+            classes = self._classes[i]
+            if self._not_binary[i] is None and not self._positive:
+                names.append(PLAIN)
+            elif len(classes) == 2:
+                names.append(choose_positive(classes, self._positive, where=f"{self._table.file}, column {target!r}"))
+            elif len(self.targets) == 1:
+                return self._multiclass()
+            else:
+                wrong = self._not_binary[i] or self._not_number[i]
+                accepted = f"two classes where several targets are classified ({self._how_many(i)} here)"
+                if wrong is None:
+                    raise InputError(f"{self._table.file}: column {target!r}: accepted: {accepted}")
+                self._refuse(target, wrong, accepted)
+        return Task(
+            level="graph",
+            kind="binary",
+            targets=self.targets,
+            positive=tuple(positive for _, positive in names),
+            negative=tuple(negative for negative, _ in names),
+            metric=METRICS_OF_KIND["binary"][0],
+        )
+
     def _multiclass(self) -> Task:
-        if len(self.targets) > 1:
-            for target, wrong in zip(self.targets, self._not_binary, strict=True):
-                if wrong is not None:
-                    self._refuse(target, wrong, "0, 1 or blank where several targets are classified")
-        if not 2 <= len(self._classes) <= _MAX_CLASSES:
-            count = "one class" if len(self._classes) == 1 else f"more than {_MAX_CLASSES:,} classes"
+        found = self._classes[0]
+        if self._positive:
+            raise InputError(
+                f"{self._table.file}: column {self.targets[0]!r} has {self._how_many(0)}; accepted: a positive class "
+                "only of two"
+            )
+        if not 2 <= len(found) <= _MAX_CLASSES:
             numbers = "" if self._not_number[0] else ", or the task regression, as all are numbers"
             raise InputError(
-                f"{self._table.file}: column {self.targets[0]!r} has {count}; accepted: 2 to {_MAX_CLASSES:,} "
-                f"classes{numbers}"
+                f"{self._table.file}: column {self.targets[0]!r} has {self._how_many(0)}; accepted: 2 to "
+                f"{_MAX_CLASSES:,} classes{numbers}"
             )
-        numeric = all(_number(name) is not None for name in self._classes)
-        classes = sorted(self._classes, key=lambda name: (_number(name) if numeric else 0.0, name))
+        numeric = all(_number(name) is not None for name in found)
+        classes = sorted(found, key=lambda name: (_number(name) if numeric else 0.0, name))
         metric = METRICS_OF_KIND["multiclass"][0]
         return Task(level="graph", kind="multiclass", targets=self.targets, classes=tuple(classes), metric=metric)
 
+    def _how_many(self, i: int) -> str:
+        count = len(self._classes[i])
+        return (
+            "one class"
+            if count == 1
+            else f"{count} classes"
+            if count <= _MAX_CLASSES
+            else f"more than {count - 1:,} classes"
+        )
+
     def notes(self, task: Task) -> list[str]:
-        """Return notes for the user about the task that `task` returned."""
-        if self._asked is None:
-            binary = "classification (every label is 0 or 1)"
-            return [f"task inferred from the targets: {binary if task.kind == 'binary' else task.kind}"]
-        if self._asked == "regression" or len(self.targets) > 1:
-            return []
-        classes, rows = task.classes or ("0", "1"), self._class_cells
-        named = ", ".join(classes[:5]) + (", ..." if len(classes) > 5 else "")
-        notes = [f"{len(classes):,} classes: {named}"]
-        if task.kind == "multiclass" and 2 * len(classes) > rows:
-            looks = "is it the right column?" if self._not_number[0] else "it looks like a regression"
-            notes.append(f"column {self.targets[0]!r} has {len(classes):,} classes in {rows:,} rows: {looks}")
+        """Return what a user should be told of the task that `task` returned."""
+        notes: list[str] = []
+        if self._asked is None and not self._positive:
+            said = "classification (every label is 0 or 1)" if task.kind == "binary" else task.kind
+            if task.positive:
+                said = "classification (every target has two classes)"
+            notes.append(f"task inferred from the targets: {said}")
+            if task.kind == "regression":
+                notes += self._few_values()
+        for i, (positive, negative) in enumerate(zip(task.positive, task.negative, strict=True)):
+            if (negative, positive) != PLAIN:
+                count, labels = self._classes[i].get(positive, 0), self._labels[i]
+                notes.append(
+                    Note(
+                        f"column {task.targets[i]!r}: the positive class is {positive} ({count:,} of {labels:,}), the "
+                        f"negative is {negative}",
+                        hint=None if self._positive else "other_positive",
+                    )
+                )
+        if task.kind == "multiclass":
+            classes, rows = task.classes, int(self._labels[0])
+            named = ", ".join(classes[:5]) + (", ..." if len(classes) > 5 else "")
+            notes.append(f"{len(classes):,} classes: {named}")
+            if 2 * len(classes) > rows:
+                looks = "is it the right column?" if self._not_number[0] else "it looks like a regression"
+                notes.append(f"column {self.targets[0]!r} has {len(classes):,} classes in {rows:,} rows: {looks}")
+        if self._words and task.kind != "regression" and any(self._not_number):
+            notes.append(f"{self._words:,} cells with a word for no value (NA, null, None, ...) are missing labels")
+        return notes
+
+    def _few_values(self) -> list[str]:
+        """Return a note for each target of whole numbers that has few values: they may be classes."""
+        notes: list[str] = []
+        for target, classes, labels in zip(self.targets, self._classes, self._labels, strict=True):
+            values = sorted({float(name) for name in classes})
+            if len(values) <= _FEW and all(value.is_integer() for value in values) and labels >= 2 * len(values):
+                shown = ", ".join(f"{value:g}" for value in values)
+                notes.append(
+                    Note(f"column {target!r} has no other values than {shown}; they may be classes", hint="as_classes")
+                )
         return notes
 
     def _refuse(self, target: str, cell: _Cell, accepted: str) -> None:
@@ -136,9 +221,15 @@ def read_labels(rows: Sequence[Row], places: Sequence[int], task: Task) -> npt.N
     if task.kind == "multiclass":
         code = {name: i for i, name in enumerate(task.classes)}
         cells = [row[places[0]] for _, row in rows]
-        return np.array([-1 if is_blank(cell) else code[cell.strip()] for cell in cells], np.int64)
-    label = [[math.nan if is_missing(row[place]) else float(row[place]) for place in places] for _, row in rows]
-    return np.array(label, np.float32).reshape(len(rows), len(places))
+        return np.array([-1 if is_missing(cell) else code[cell.strip()] for cell in cells], np.int64)
+    names = list(zip(task.negative, task.positive, strict=True)) or [PLAIN] * len(places)
+    codes = [None if pair == PLAIN else {pair[0]: 0.0, pair[1]: 1.0} for pair in names]
+    label = np.full((len(rows), len(places)), math.nan, np.float32)
+    for r, (_, row) in enumerate(rows):
+        for t, (place, named) in enumerate(zip(places, codes, strict=True)):
+            if not is_missing(row[place]):
+                label[r, t] = float(row[place]) if named is None else named[row[place].strip()]
+    return label
 
 
 def _number(cell: str) -> float | None:

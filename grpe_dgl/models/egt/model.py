@@ -16,6 +16,7 @@ from grpe_dgl.models.model import GraphModel
 from grpe_dgl.models.padding import Padding
 from grpe_dgl.models.random_signs import random_signs
 from grpe_dgl.schema import Schema
+from grpe_dgl.transforms.pair_structure import require_codes
 
 
 class EGT(GraphModel):
@@ -168,13 +169,7 @@ class EGT(GraphModel):
         """Raise unless the pair graph has what this model reads."""
         if "virtual" in pairs.ndata:
             raise InputError("the pair graph has virtual nodes; EGT reads pair graphs without, and adds its own")
-        theirs, ours = getattr(pairs, "relations", self.pairs.relations), self.pairs.relations
-        if theirs != ours:
-            raise InputError(
-                f"the pair graph was made with max_distance {theirs.max_distance} and num_edge_types "
-                f"{theirs.num_edge_types}, the model with {ours.max_distance} and {ours.num_edge_types}; accepted: the "
-                "same"
-            )
+        require_codes(pairs, self.pairs.relations)
         if self.svd is not None:
             shape = tuple(pairs.ndata["svd_self_loops"].shape) if "svd_self_loops" in pairs.ndata else None
             if shape != (pairs.num_nodes(), 2 * self.svd_size):

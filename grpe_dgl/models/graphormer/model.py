@@ -17,6 +17,7 @@ from grpe_dgl.models.padding import Padding
 from grpe_dgl.padded import PaddedBatch
 from grpe_dgl.relations import Relations
 from grpe_dgl.schema import Schema
+from grpe_dgl.transforms.pair_structure import require_codes
 from grpe_dgl.transforms.path_edges import padded_paths
 
 
@@ -143,13 +144,11 @@ class Graphormer(GraphModel):
         for name, data in (("virtual", pairs.ndata), ("relation", pairs.edata), ("path", pairs.edata)):
             if name not in data:
                 raise InputError(f"the pair graph has no {name!r}; open the dataset with the view of the settings")
-        theirs = getattr(pairs, "relations", self.relations)
-        if theirs != self.relations or pairs.edata["path"].shape[1] != self.path_edges:
+        require_codes(pairs, self.relations)
+        if pairs.edata["path"].shape[1] != self.path_edges:
             raise InputError(
-                f"the pair graph was made with max_distance {theirs.max_distance}, num_edge_types "
-                f"{theirs.num_edge_types} and path_edges {pairs.edata['path'].shape[1]}, the model with "
-                f"{self.relations.max_distance}, {self.relations.num_edge_types} and {self.path_edges}; accepted: the "
-                "same"
+                f"the pair graph was made with path_edges {pairs.edata['path'].shape[1]}, the model with "
+                f"{self.path_edges}; accepted: the same"
             )
 
     def _initialise(self) -> None:

@@ -21,6 +21,7 @@ from grpe_dgl.ops.recomputation import checkpointed
 from grpe_dgl.padded import PaddedBatch
 from grpe_dgl.relations import Relations
 from grpe_dgl.schema import LEVELS, Schema
+from grpe_dgl.transforms.pair_structure import require_codes
 
 
 class GRPE(GraphModel):
@@ -168,9 +169,14 @@ class GRPE(GraphModel):
             # For node tasks the virtual node's row stays: torch.export would tie a slice of N - 1 rows to N > 2.
             x = self._encode_padded(pairs)[-1]
             x = x[:, 0] if self.level == "graph" else x
-        else:
-            virtual = self._virtual(pairs)
-            x = self.encode(pairs)[-1][virtual if self.level == "graph" else ~virtual]
+            return self.head(self.final_norm(x))
+        if torch.compiler.is_compiling():  # torch.compile cannot trace a DGLGraph: it is computed as without
+            return torch.compiler.disable(self._forward_graph)(pairs)
+        return self._forward_graph(pairs)
+
+    def _forward_graph(self, pairs: dgl.DGLGraph) -> Tensor:
+        virtual = self._virtual(pairs)
+        x = self.encode(pairs)[-1][virtual if self.level == "graph" else ~virtual]
         return self.head(self.final_norm(x))
 
     @property
@@ -205,7 +211,7 @@ class GRPE(GraphModel):
 
     def encode(self, pairs: dgl.DGLGraph) -> list[Tensor]:
         """Return x after every layer, before the final norm: (N, hidden_size) each, virtual nodes included."""
-        self._require_same_codes(pairs)
+        require_codes(pairs, self.relations)
         x = self.embed(self.nodes.check(pairs.ndata["feat"]), self._virtual(pairs))
         return self.encode_embedded(pairs, x)
 
@@ -232,16 +238,6 @@ class GRPE(GraphModel):
             x = checkpointed(layer, *arguments) if checkpoints else layer(*arguments)
             hidden.append(x)
         return hidden
-
-    def _require_same_codes(self, pairs: dgl.DGLGraph) -> None:
-        """Raise if the pair graph was made with other codes than the model's."""
-        theirs = getattr(pairs, "relations", self.relations)  # a graph that was built by hand has none
-        if theirs != self.relations:
-            raise InputError(
-                f"the pair graph was made with max_distance {theirs.max_distance} and num_edge_types "
-                f"{theirs.num_edge_types}, the model with {self.relations.max_distance} and "
-                f"{self.relations.num_edge_types}; accepted: the same"
-            )
 
     def _virtual(self, pairs: dgl.DGLGraph) -> Tensor:
         """Return which nodes are virtual, (N,) bool; a model of graphs needs one in each."""

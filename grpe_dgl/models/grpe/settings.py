@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, Self
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.families import ModelSettings
-from grpe_dgl.messages import counted
+from grpe_dgl.messages import counted, short
 from grpe_dgl.relations import MAX_DISTANCE_LIMIT, Relations
 from grpe_dgl.schema import Schema
 from grpe_dgl.views import PairView
@@ -136,4 +136,4 @@ class GRPESettings(ModelSettings):
 
 def _require(fits: bool, key: str, found: object, accepted: str) -> None:
     if not fits:
-        raise InputError(f"{key} is {found!r}; accepted: {accepted}")
+        raise InputError(f"{key} is {short(found)}; accepted: {accepted}")

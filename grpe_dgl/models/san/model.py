@@ -17,7 +17,9 @@ from grpe_dgl.models.random_signs import random_signs
 from grpe_dgl.models.san.encoding import SpectralEncoding
 from grpe_dgl.models.san.layer import EdgePairs, SANLayer
 from grpe_dgl.models.san.settings import SANSettings
+from grpe_dgl.relations import Relations
 from grpe_dgl.schema import Schema
+from grpe_dgl.transforms.pair_structure import require_codes
 
 
 class SAN(GraphModel):
@@ -44,6 +46,7 @@ class SAN(GraphModel):
         self.random_signs = settings.random_signs
         self.eigenvectors = settings.eigenvectors
         self.num_edge_types = schema.num_edge_types
+        self.relations = Relations(settings.view.max_distance, schema.num_edge_types)
         self.hidden_size = width = settings.hidden_size
         self.nodes = node_input(schema, width - settings.encoding_size)
         self.edges = EdgeColumns(schema.edge_columns, width)
@@ -120,12 +123,7 @@ class SAN(GraphModel):
         """Raise unless the pair graph has what this model reads."""
         if "virtual" in pairs.ndata:
             raise InputError("the pair graph has virtual nodes; SAN reads pair graphs without")
-        theirs = getattr(pairs, "relations", None)
-        if theirs is not None and theirs.num_edge_types != self.num_edge_types:
-            raise InputError(
-                f"the pair graph was made with num_edge_types {theirs.num_edge_types}, the model with "
-                f"{self.num_edge_types}; accepted: the same"
-            )
+        require_codes(pairs, self.relations)
         for name in ("spectrum", "spectrum_values"):
             shape = tuple(pairs.ndata[name].shape) if name in pairs.ndata else None
             if shape != (pairs.num_nodes(), self.eigenvectors):

@@ -19,7 +19,7 @@ def test_measures_what_training_measured(folder, checkpoint):
     measured = json.loads(grpe_in(folder, "evaluate", checkpoint, "--json", "--metric", "mae", "--metric", "rmse"))
     assert measured["mae"] == pytest.approx(results["splits"]["test"], rel=1e-5) and measured["rmse"] > measured["mae"]
     output = grpe_in(folder, "evaluate", checkpoint, "--split", "train", "--batch-size", 3)
-    assert output.startswith("tiny train (20 graphs): mae ")
+    assert output.startswith("tiny train (20 labels): mae ")
 
 
 def test_by_target_and_with_other_names(folder):
@@ -35,7 +35,7 @@ def test_by_target_and_with_other_names(folder):
     assert "\n  b: rocauc undefined (it needs labels of both classes)\n" in output
     output = grpe_in(folder, *words, "--data", "more", "--dataset", "others")
     assert "warning: the model predicts the targets a, b, c; more/others has a, c, d: they are compared" in output
-    assert "others valid (4 graphs): rocauc" in output
+    assert "others valid (12 labels of 4 graphs): rocauc" in output
 
 
 @pytest.mark.parametrize(
@@ -69,3 +69,24 @@ def test_the_authors_weights_are_not_a_checkpoint(folder):
     torch.save({"layers.0.self_attention.linear_q.weight": torch.zeros(1)}, folder / "weights of.pt")
     output = grpe_in(folder, "evaluate", "weights of.pt", code=1)
     assert "`grpe import 'weights of.pt' --heads HEADS --dataset DATASET --out CKPT` makes a checkpoint" in output
+
+
+def test_a_dataset_that_was_split_again(folder, tmp_path):
+    table = tmp_path / "own.csv"
+    table.write_text("smiles,y\n" + "\n".join(f"{'C' * n}O,{n}.5\n{'C' * n}N,{n}.25" for n in range(1, 31)))
+    make = ("preprocess", "csv", "own.csv", "--target", "y", "--force", "--seed")
+    sizes = [f"model.{key}={value}" for key, value in (("layers", 1), ("hidden_size", 8), ("ffn_size", 8))]
+    small = [word for size in (*sizes, "model.num_heads=2") for word in ("--set", size)]
+    train = ("train", "property", "--dataset", "own", "--epochs", 2, *small, "--out", "run")
+    grpe_in(tmp_path, *make, 0)
+    grpe_in(tmp_path, *train, "--max-time", "0.001s")
+    same = grpe_in(tmp_path, "evaluate", "run/last.ckpt")
+    assert same.startswith("own test (6 ") and "warning" not in same
+    grpe_in(tmp_path, *make, 3)
+    refused = grpe_in(tmp_path, "evaluate", "run/last.ckpt", code=1)
+    assert "data/own is not the data the model was trained on, and " in refused and "--allow-overlap" in refused
+    assert "own test (6 " in grpe_in(tmp_path, "evaluate", "run/last.ckpt", "--allow-overlap")
+    assert "own train (48 " in grpe_in(tmp_path, "evaluate", "run/last.ckpt", "--split", "train")
+    refused = grpe_in(tmp_path, *train, "--resume", code=1)
+    assert "run/last.ckpt was trained on other data: " in refused
+    assert "the splits test, train, valid of data/own changed since" in refused

@@ -42,7 +42,7 @@ def test_no_dataset(tmp_path):
     empty = grpe("info", tmp_path, code=1)
     found = "is not a dataset: found a folder without manifest.json; make one with `grpe preprocess`"
     assert empty.stderr == f"Error: {tmp_path} {found}\n"
-    assert "Missing argument 'PATH'" in grpe("info", code=2).stderr
+    assert "give PATH, a dataset's folder or a checkpoint; or --system" in grpe("info", code=2).stderr
 
 
 def test_info_of_a_checkpoint(folder):

@@ -7,6 +7,7 @@ import pytest
 
 import grpe_dgl
 import grpe_dgl.data
+from grpe_dgl_cli.commands import predict as command
 from tests import trained
 from tests.cli.invoke import grpe
 from tests.data.random_graphs import NODE_VOCABULARY, NUM_EDGE_TYPES, random_graphs
@@ -196,4 +197,72 @@ def test_columns_of_one_name_in_parquet(model, tmp_path):
     (tmp_path / "t.csv").write_text("smiles,a,a\nCCO,1,2\n")
     predict(model, tmp_path / "t.csv", "--out", tmp_path / "x.parquet")
     found = parquet.read_table(tmp_path / "x.parquet").to_pydict()
-    assert list(found) == ["smiles", "a", "a_2", "predicted_logS", "error"] and found["a_2"] == ["2"]
+    assert list(found) == ["smiles", "a", "a_2", "predicted_logS", "error"] and found["a_2"] == [2]
+
+
+def test_parquet_keeps_the_types_of_columns(model, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "t.csv").write_text("smiles,id,mass,code,flag,gap\nCCO,1,46.07,007,x,\nC,2,16,12,,3\n")
+    predict(model, tmp_path / "t.csv", "--out", tmp_path / "x.parquet")
+    table = parquet.read_table(tmp_path / "x.parquet")
+    kinds = {field.name: str(field.type) for field in table.schema}
+    assert kinds == {
+        "smiles": "string", "id": "int64", "mass": "double", "code": "string", "flag": "string", "gap": "int64",
+        "predicted_logS": "float", "error": "string",
+    }  # fmt: skip
+    found = table.to_pydict()
+    assert (found["id"], found["mass"], found["code"]) == ([1, 2], [46.07, 16.0], ["007", "12"])
+    assert (found["flag"], found["gap"]) == (["x", ""], [None, 3])
+
+
+def test_a_processed_table_keeps_smiles_and_labels(model, tmp_path):
+    rows = [("OCC", "1.5", "train"), ("C(", "2", "train"), ("C[C@H](N)O", "", "valid"), ("CCN", "2.25", "test")]
+    (tmp_path / "t.csv").write_text("smiles,y,set\n" + "".join(",".join(row) + "\n" for row in rows))
+    grpe("preprocess", "csv", "t.csv", "--target", "y", "--split-column", "set", folder=tmp_path)
+    predict(model, tmp_path / "data" / "t", "--out", tmp_path / "o.csv")
+    found = read((tmp_path / "o.csv").read_text())
+    assert list(found[0]) == ["graph", "row", "split", "smiles", "y", "predicted_logS", "error"]
+    assert [(row["row"], row["smiles"], row["y"]) for row in found] == [
+        ("0", "OCC", "1.5"), ("2", "C[C@H](N)O", ""), ("3", "CCN", "2.25"),
+    ]  # fmt: skip
+    direct = read(predict(model, "OCC", "C[C@H](N)O", "CCN").stdout)
+    for one, other in zip(found, direct, strict=True):
+        assert float(one["predicted_logS"]) == pytest.approx(float(other["predicted_logS"]), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("cells", "option"), [(("no", "yes", "yes"), ()), (("a", "b", "c"), ("--task", "classification"))]
+)
+def test_labels_of_a_processed_table_have_their_names(tmp_path, cells, option):
+    (tmp_path / "t.csv").write_text("smiles,y\n" + "".join(f"{'C' * (i + 1)},{cell}\n" for i, cell in enumerate(cells)))
+    grpe("preprocess", "csv", "t.csv", "--target", "y", "--fractions", "1,0,0", *option, folder=tmp_path)
+    data = grpe_dgl.data.load(tmp_path / "data" / "t")
+    saved = trained.save(tmp_path / "x.ckpt", schema=data.schema)
+    predict(saved, tmp_path / "data" / "t", "--out", tmp_path / "o.csv")
+    found = read((tmp_path / "o.csv").read_text())
+    assert [row["y"] for row in found] == list(cells)
+    assert all(name in found[0] for name in data.task.output_columns())
+
+
+def test_a_file_that_another_process_wrote_meanwhile_stays(model, tmp_path, monkeypatch):
+    out = tmp_path / "out.csv"
+    follow = command.follow
+
+    def meanwhile(*arguments):
+        out.write_text("of the other process")
+        return follow(*arguments)
+
+    monkeypatch.setattr(command, "follow", meanwhile)
+    result = predict(model, "CCO", "--out", out, code=1)
+    assert "out.csv exists already: another process has written it meanwhile" in result.output
+    assert out.read_text() == "of the other process"
+    predict(model, "CCO", "--out", out, "--force")
+    assert out.read_text().startswith("smiles,")
+
+
+def test_what_rdkit_raises_for_one_row_is_that_rows_error(model, tmp_path):
+    (tmp_path / "x.csv").write_text("smiles\nCCO\n[CH128]\n[CH1000]\nCC\n")
+    predict(model, tmp_path / "x.csv", "--out", tmp_path / "out.csv")
+    rows = read((tmp_path / "out.csv").read_text())
+    assert [bool(row["predicted_logS"]) for row in rows] == [True, False, False, True]
+    assert "'[CH128]' cannot be read: RDKit fails with" in rows[1]["error"]

@@ -48,7 +48,9 @@ def test_says_what_was_made(run):
     assert others[1] == "task inferred from the targets: regression"
     assert others[2] == "5 molecules occur in more than one split (same canonical SMILES)"
     manifest = Store("data/t").manifest
-    assert others[3:] == [
+    assert others[3].startswith("logS: a model that always predicts the training mean, ")
+    assert others[4].startswith("7 molecules occur more than once with different labels (up to ")
+    assert others[5:] == [
         f"logS: standardised for training, mean {manifest.schema.target_mean[0]:.4g}, "
         f"deviation {manifest.schema.target_deviation[0]:.4g} (train)"
     ]
@@ -88,7 +90,7 @@ def test_split_by_column_and_by_rows(run):
 def test_says_what_a_split_lacks(run):
     Path("t.csv").write_text("smiles,y,set\nC,1,train\nCC,0,train\nCCC,0,valid\nCCCC,0,valid\n")
     result = run("t.csv", "--target", "y", "--split-column", "set")
-    assert result.stdout.splitlines()[-2:] == [
+    assert result.stdout.splitlines()[-3:-1] == [
         "no target has both 0 and 1 in the split valid; it has only 0: ROC-AUC and AP need both",
         "the split test has no graphs",
     ]
@@ -152,3 +154,25 @@ def test_unpublished_names(run):
     ):
         result = invoke("preprocess", name, "--target", "y")
         assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
+
+
+def test_labels_are_described_once(run):
+    rows = [("C", "yes"), ("CC", "no"), ("CCC", "yes"), ("OCC", "yes"), ("CCO", "no"), ("[13CH4]", "no"), ("N", "NA")]
+    sets = ["train", "train", "train", "test", "test", "test", "train"]
+    lines = [f"{smiles},{cell},7,{part}" for (smiles, cell), part in zip(rows, sets, strict=True)]
+    Path("t.csv").write_text("smiles,y,z,set\n" + "\n".join(lines) + "\n")
+    lines = run("t.csv", "--target", "y", "--split-column", "set").stdout.splitlines()
+    for expected in (
+        "column 'y': the positive class is yes (3 of 6), the negative is no; --positive CLASS --force chooses",
+        "1 molecule has isotopes, which are no part of the model's features: it cannot see them",
+        "y: no 3, yes 3",
+        "y: a model that always predicts yes, the most frequent class in train, has accuracy 33.3 %, ROC-AUC 50 % and "
+        "AP 33.3 % on test",
+        "2 molecules occur more than once with different labels: no model can predict all of them",
+    ):
+        assert lines.count(expected) == 1, (expected, lines)
+    lines = run("t.csv", "--target", "z", "--split-column", "set", "--name", "equal").stdout.splitlines()
+    assert lines.count("z: every label is 7.0000; there is nothing to learn") == 1
+    assert "column 'z' has no other values than 7; they may be classes; --task classification --force makes" in str(
+        lines
+    )

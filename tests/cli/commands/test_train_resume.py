@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from grpe_dgl.checkpoint.file import load_checkpoint
+from grpe_dgl.io.lock import exclusive
 from tests.cli.invoke import grpe_in
 
 
@@ -90,3 +91,11 @@ def _wait_for(path, child):
             break
         time.sleep(0.05)
     assert child.poll() is None, child.communicate()
+
+
+def test_a_run_that_is_being_trained_cannot_be_resumed(folder):
+    grpe_in(folder, "train", "tiny.yaml", "--out", "runs/locked")
+    with exclusive(folder / "runs" / "locked", what="is training"):
+        output = grpe_in(folder, "train", "tiny.yaml", "--out", "runs/locked", "--resume", code=1)
+    assert "another process is training in runs/locked; wait for its end, or stop it first" in output
+    grpe_in(folder, "train", "tiny.yaml", "--out", "runs/locked", "--resume")

@@ -6,6 +6,7 @@ import pytest
 from grpe_dgl.data import catalogue
 from grpe_dgl.errors import InputError
 from grpe_dgl_cli.support.resolve_dataset import resolve_dataset
+from tests.cli.invoke import grpe
 
 
 @pytest.fixture
@@ -65,3 +66,13 @@ def test_unknown_names(tmp_path):
         resolve_dataset("zink", tmp_path, None)
     with pytest.raises(InputError, match="`grpe preprocess csv a/b.csv --target COLUMN` .* then `--dataset b`"):
         resolve_dataset("a/b.csv", tmp_path, None)
+
+
+def test_a_changed_dataset_is_refused(tmp_path):
+    grpe("preprocess", "cluster", "--generate", "--graphs", "2,1,1", "--data", tmp_path)
+    file = tmp_path / "cluster" / "label.bin"
+    content = bytearray(file.read_bytes())
+    content[5] ^= 1  # a legal class, but not the one that was written
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=r"corrupt: .*label.bin \(the SHA-256"):
+        resolve_dataset("cluster", tmp_path, None)

@@ -1,3 +1,5 @@
+import pytest
+
 from grpe_dgl_cli.support.run_display import curve, result_lines
 
 
@@ -22,3 +24,15 @@ def test_results_without_a_best_epoch():
     assert result_lines({**results, "stopped_early": False}) == (
         "done after 7 epochs, 3 s; best epoch unknown: mae test 0.5000"
     )
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-8, 4e-7])
+def test_rounding_is_drawn_flat(tmp_path, noise):
+    values = [0.5 + noise * (-1) ** epoch * epoch / 10 for epoch in range(10)]
+    (tmp_path / "metrics.csv").write_text("epoch,valid_mae\n" + "".join(f"1,{value!r}\n" for value in values))
+    assert "0.5000 ▁▁▁▁▁▁▁▁▁▁ 0.5000" in curve(tmp_path, "mae")
+
+
+def test_small_numbers_and_their_progress_are_shown(tmp_path):
+    (tmp_path / "metrics.csv").write_text("epoch,valid_mae\n1,8e-6\n2,4e-6\n3,1e-6\n")
+    assert "valid mae 8e-06 █▄▁ 1e-06" in curve(tmp_path, "mae")

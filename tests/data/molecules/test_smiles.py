@@ -160,3 +160,13 @@ def test_dgllife_builds_the_same_graphs(shared_raw):
         first, last = ends[i] - graphs.num_edges[i], ends[i]
         assert theirs.num_nodes() == graphs.num_nodes[i]
         assert (src.tolist(), dst.tolist()) == (graphs.src[first:last].tolist(), graphs.dst[first:last].tolist())
+
+
+@pytest.mark.parametrize("hydrogens", [128, 200, 255, 1000])
+def test_what_rdkit_raises_for_one_row_is_that_rows_error(hydrogens):
+    graphs = graphs_of_smiles(["CCO", f"[CH{hydrogens}]", "CC"], structure_key=True, scaffold_key=True)
+    assert graphs.num_nodes.tolist() == [3, 2]
+    assert [skip.row for skip in graphs.skipped] == [1]
+    assert graphs.skipped[0].reason.startswith(f"'[CH{hydrogens}]' cannot be read: RDKit fails with ")
+    assert "\n" not in graphs.skipped[0].reason
+    assert canonical(f"[CH{hydrogens}]") is None

@@ -79,9 +79,9 @@ def test_binary_targets(tmp_path):
 @pytest.mark.parametrize(
     ("cells", "classes", "labels"),
     [
-        (("red", "", "blue", "red", "red"), ("blue", "red"), [1, -1, 0, 1, 1]),
+        (("red", "", "blue", "red", "green", "red", "red"), ("blue", "green", "red"), [2, -1, 0, 2, 1, 2, 2]),
         (("10", "9", "2", "10", "9", "2"), ("2", "9", "10"), [2, 1, 0, 2, 1, 0]),
-        (("red", "None", "nan", "red", "None"), ("None", "red"), [1, 0, -1, 1, 0]),
+        (("a", "b", "c", "a", "b", "c"), ("a", "b", "c"), [0, 1, 2, 0, 1, 2]),
     ],
 )
 def test_classes_keep_their_names(tmp_path, cells, classes, labels):
@@ -180,7 +180,11 @@ def test_index_files(tmp_path):
         ("smiles,y\n", {}, "has no rows"),
         ("", {}, "is empty"),
         ("smiles,y\nC,a\nCC,a\n", {"task": "classification"}, "has one class"),
-        ("smiles,y,z\nC,0,1\nCC,2,0\n", {"targets": ("y", "z"), "task": "classification"}, "column 'y': '2'"),
+        ("smiles,y,z\nC,0,1\nCC,2,0\nC,1,1\n", {"targets": ("y", "z"), "task": "classification"}, "column 'y': '2'"),
+        ("smiles,y\nC,a\nCC,b\n", {"positive": ("c",)}, "'c' was chosen as positive class, and no target has it"),
+        ("smiles,y\nC,a\nCC,b\n", {"positive": ("a", "b")}, "both classes, a and b, are chosen as positive"),
+        ("smiles,y\nC,a\nCC,b\nC,c\n", {"positive": ("a",)}, "has 3 classes; accepted: a positive class only of two"),
+        ("smiles,y\nC,1\nCC,0\n", {"positive": ("1",), "task": "regression"}, "chosen for the task regression"),
         ("smiles,y,s\nC,0,dev\nC,1,x\n", {"split": "column", "split_column": "s"}, r"column 's': 'x'; accepted: train"),
     ],
 )
@@ -215,3 +219,54 @@ def test_stored_in_two_processes_as_in_one(shared_raw, tmp_path):
     first, second = (Store(tmp_path / str(workers)).manifest for workers in (1, 2))
     assert first.arrays == second.arrays and manifest.num_graphs == 4200
     assert first.target_mean == pytest.approx((2.186,), abs=0.05)
+
+
+@pytest.mark.parametrize("word", ["NA", "N/A", "null", "None", "none"])
+def test_words_for_no_value_are_no_class(tmp_path, word):
+    file = table(tmp_path, f"smiles,y\nC,red\nCC,{word}\nCCC,blue\nCCCC,green\nO,{word}\n")
+    source, run, _, notes = runs(CSVRequest(file=file, targets=("y",), task="classification"))
+    assert source.schema.task.classes == ("blue", "green", "red") and run.label.tolist() == [2, -1, 0, 1, -1]
+    assert "2 cells with a word for no value (NA, null, None, ...) are missing labels" in notes
+
+
+@pytest.mark.parametrize(
+    ("cells", "options", "negative", "positive", "labels"),
+    [
+        (("inactive", "active", "NA", "active"), {}, "inactive", "active", [0, 1, np.nan, 1]),
+        (("active", "inactive"), {"positive": ("inactive",)}, "active", "inactive", [0, 1]),
+        (("b", "a", "", "a"), {"task": "classification"}, "a", "b", [1, 0, np.nan, 0]),
+        (("No", "Yes"), {}, "No", "Yes", [0, 1]),
+        (("-1", "1", "-1"), {"task": "classification"}, "-1", "1", [0, 1, 0]),
+        (("2", "10"), {"task": "classification"}, "2", "10", [0, 1]),
+        (("0", "1", "1"), {"positive": ("0",)}, "1", "0", [1, 0, 0]),
+    ],
+)
+def test_two_classes_are_yes_or_no(tmp_path, cells, options, negative, positive, labels):
+    file = table(tmp_path, "smiles,y\n" + "".join(f"{'C' * (i + 1)},{cell}\n" for i, cell in enumerate(cells)))
+    source, run, _, notes = runs(CSVRequest(file=file, targets=("y",), fractions=(1, 0, 0), **options))
+    task = source.schema.task
+    assert (task.kind, task.metric, task.num_outputs, task.classes) == ("binary", "rocauc", 1, ())
+    assert (task.negative, task.positive) == ((negative,), (positive,))
+    np.testing.assert_array_equal(run.label.ravel(), labels)
+    assert any(note.startswith(f"column 'y': the positive class is {positive} (") for note in notes)
+    assert task.output_columns() == ["probability_y" if positive == "1" else f"probability_y_{positive}"]
+
+
+def test_several_targets_of_two_classes(tmp_path):
+    file = table(tmp_path, "smiles,a,b,c\nC,yes,0,low\nCC,no,1,high\nCCC,,,low\n")
+    source, run, _, notes = runs(CSVRequest(file=file, targets=("a", "b", "c"), fractions=(1, 0, 0)))
+    assert source.schema.task.positive == ("yes", "1", "high")
+    np.testing.assert_array_equal(run.label, [[1, 0, 0], [0, 1, 1], [np.nan, np.nan, 0]])
+    assert notes[0] == "task inferred from the targets: classification (every target has two classes)"
+    assert source.schema.task.output_columns() == ["probability_a_yes", "probability_b", "probability_c_high"]
+
+
+@pytest.mark.parametrize("values", [(-1, 1), (1, 2), (0, 1, 2), (1.0, 3.0)])
+def test_few_whole_numbers_may_be_classes(tmp_path, values):
+    file = table(tmp_path, "smiles,y\n" + "".join(f"C,{values[i % len(values)]}\n" for i in range(12)))
+    source, notes = csv_source(CSVRequest(file=file, targets=("y",)))
+    assert source.schema.task.kind == "regression"
+    shown = ", ".join(f"{value:g}" for value in values)
+    assert notes[1] == f"column 'y' has no other values than {shown}; they may be classes"
+    assert notes[1].hint == "as_classes"
+    assert len(csv_source(CSVRequest(file=file, targets=("y",), task="regression"))[1]) == 0

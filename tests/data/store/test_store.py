@@ -5,14 +5,17 @@ import numpy as np
 import pytest
 
 import grpe_dgl.data
+from grpe_dgl.data.store.manifest import checksum
 from grpe_dgl.data.store.store import Store
 from grpe_dgl.errors import InputError
+from grpe_dgl.views import GraphView, PairView
 from tests.data.random_graphs import random_graphs
 
 
 def edit(folder, **changes):
-    content = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps({**content, **changes}))
+    content = {**json.loads((folder / "manifest.json").read_text()), **changes}
+    del content["checksum"]
+    (folder / "manifest.json").write_text(json.dumps({**content, "checksum": checksum(content)}))
 
 
 def test_arrays_hold_the_graphs(regression):
@@ -100,7 +103,7 @@ def test_offsets_that_do_not_fit_the_counts(regression):
         ({"format": "something"}, "is not a dataset"),
         ({"arrays": {}}, "names no array distance, dst"),
         ({"task": {}}, "is corrupt: KeyError"),
-        ({"num_graphs": -1}, "is corrupt: ValueError: num_graphs is -1"),
+        ({"num_graphs": -1}, "is corrupt: num_graphs is -1"),
         ({"splits": {"../train": 1}}, "split is called '../train'"),
         ({"surprise": 1}, "is corrupt: TypeError"),
     ],
@@ -119,3 +122,57 @@ def test_not_json_and_not_there(regression, tmp_path):
         Store(tmp_path / "nowhere")
     with pytest.raises(InputError, match="found a folder without manifest.json"):
         Store(tmp_path)
+
+
+def test_the_manifest_has_a_checksum_of_itself(regression):
+    content = json.loads((regression / "manifest.json").read_text())
+    (regression / "manifest.json").write_text(json.dumps({**content, "target_mean": [0.0, 0.0]}))
+    with pytest.raises(InputError, match="manifest.json is corrupt: its checksum is not that of its content"):
+        Store(regression)
+    del content["checksum"]  # as before there were any
+    (regression / "manifest.json").write_text(json.dumps(content))
+    assert len(Store(regression)) == 23
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "accepted"),
+    [
+        ("src", "int8", "uint8 or uint16"),
+        ("distance", "int8", "uint8"),
+        ("edge_type", "int8", "uint8 or uint16"),
+        ("node_offsets", "int8", "uint8 or uint16"),
+        ("split-valid", "int8", "uint8 or uint16"),
+        ("label", "int32", "float32"),
+    ],
+)
+def test_types_are_fixed(regression, name, dtype, accepted):
+    arrays = json.loads((regression / "manifest.json").read_text())["arrays"]
+    edit(regression, arrays={**arrays, name: {**arrays[name], "dtype": dtype}})
+    with pytest.raises(InputError, match=f"is corrupt: {name} has dtype {dtype}, expected {accepted}"):
+        Store(regression)
+
+
+@pytest.mark.parametrize(("value", "message"), [(23, "names graph 23 of 23"), (3, "a graph is in its splits twice")])
+def test_splits_are_checked_on_open(regression, value, message):
+    file = regression / "split-valid.bin"
+    file.write_bytes(bytes([value]) + file.read_bytes()[1:])
+    with pytest.raises(InputError, match=message):
+        Store(regression)
+
+
+@pytest.mark.parametrize("name", ["node_offsets", "edge_offsets", "pair_offsets"])
+def test_offsets_are_checked_for_every_batch(regression, name):
+    file = regression / f"{name}.bin"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2 | 1] ^= 0x80
+    file.write_bytes(content)
+    data = grpe_dgl.data.load(regression)
+    with pytest.raises(InputError, match="is corrupt: its .*offsets"):
+        data.batch(np.arange(23))
+
+
+def test_edge_types_are_checked_for_every_batch(regression):
+    (regression / "edge_type.bin").write_bytes(b"\xff" * (regression / "edge_type.bin").stat().st_size)
+    for view in (PairView(), GraphView()):
+        with pytest.raises(InputError, match="has an edge to a node that does not exist, or of a type"):
+            grpe_dgl.data.load(regression, view=view).batch(np.arange(23))

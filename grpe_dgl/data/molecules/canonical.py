@@ -1,0 +1,44 @@
+"""The one form of a molecule: the same atoms, bonds and chirality tags in whatever way its SMILES was written.
+
+RDKit's chirality tags (and OGB's column of them) depend on the order of an atom's neighbours, so
+``C[C@H](N)C(=O)O`` and ``N[C@@H](C)C(=O)O``, one molecule, have different tags. Read again from the canonical SMILES,
+they have the same.
+"""
+
+from typing import Any
+
+from rdkit import Chem
+
+PASSES = 3
+"""At most so many times is a molecule written and read again, until its canonical SMILES stays the same. Once was
+enough for all 2,839 molecules with stereo tried; the rest is for one that changes when written again."""
+
+
+def canonicalise(molecule: Any, smiles: str) -> tuple[Any, str]:
+    """Return a molecule in its canonical form, and the SMILES it was read from.
+
+    Atom map numbers are dropped first: they are labels, and no part of the molecule. A molecule whose canonical SMILES
+    cannot be read stays as it is.
+
+    Parameters
+    ----------
+    molecule
+        From RDKit.
+    smiles
+        What it was read from.
+    """
+    if ":" in smiles and any(atom.GetAtomMapNum() for atom in molecule.GetAtoms()):
+        molecule = Chem.Mol(molecule)
+        for atom in molecule.GetAtoms():
+            atom.SetAtomMapNum(0)
+    for _ in range(PASSES):
+        text = Chem.MolToSmiles(molecule)
+        if text == smiles:
+            break
+        again = Chem.MolFromSmiles(text)
+        if again is None:
+            break
+        molecule, smiles = again, text
+        if "@" not in text and "/" not in text and "\\" not in text:
+            break  # without stereo there is nothing left to depend on the order
+    return molecule, smiles
