@@ -5,17 +5,12 @@ from typing import Any
 
 import click
 
+from ..support.errors import HINTS
 from ..support.make_dataset import make_dataset
 from ..support.make_encodings import make_encodings
 from ..support.options import InputFile
 from ..support.terminal import echo
 from .preprocess import dataset_options
-
-NOTE_HINTS = {
-    "as_classes": "--task classification --force makes the dataset of classes",
-    "other_positive": "--positive CLASS --force chooses",
-}
-"""What to type, by `grpe_dgl.messages.Note.hint`."""
 
 
 class _Fractions(click.ParamType):
@@ -137,7 +132,7 @@ def csv_command(
     store = Store(folder)
     for note in (*notes, *split_warnings(store), *label_notes(store)):
         hint = getattr(note, "hint", None)
-        echo(note if hint is None else f"{note}; {NOTE_HINTS[hint]}")
+        echo(note if hint is None else f"{note}; {HINTS[hint]}")
     if manifest.schema.target_scale is not None:
         for target, mean, deviation in zip(manifest.schema.task.targets, *manifest.schema.target_scale, strict=True):
             echo(f"{target}: standardised for training, mean {mean:.4g}, deviation {deviation:.4g} (train)")

@@ -19,6 +19,8 @@ INTERRUPTED, TERMINATED = 130, 143
 
 _OTHER_SPLIT = "for a CSV: `grpe preprocess csv` with another --split, --fractions or --seed, and --force"
 HINTS = {
+    "as_classes": "--task classification --force makes the dataset of classes",
+    "other_positive": "--positive CLASS --force chooses",
     "allow_overlap": "--allow-overlap measures it all the same, --split train measures the training graphs alone",
     "fewer_workers": "--workers sets their number",
     "import_weights": "`grpe import {value} --heads HEADS --dataset DATASET --out CKPT` makes a checkpoint of them",
@@ -32,7 +34,7 @@ HINTS = {
     "transfer_transformer": "--transfer transformer takes everything but the embeddings over",
     "verify_dataset": "`grpe info {value} --verify` lists what is wrong",
 }
-"""What to type, by `InputError.hint`; the library does not know the command line."""
+"""What to type, by `InputError.hint` and `grpe_dgl.messages.Note.hint`; the library does not know the command line."""
 
 
 class Commands(click.Group):

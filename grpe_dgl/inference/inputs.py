@@ -13,6 +13,7 @@ from grpe_dgl.data.catalogue import MOLECULES
 from grpe_dgl.data.dataset import Dataset
 from grpe_dgl.data.molecules.smiles import MAX_NODES, graphs_of_smiles
 from grpe_dgl.data.store.arrays import ArraysInMemory, GraphArrays
+from grpe_dgl.data.store.manifest import FILE
 from grpe_dgl.data.store.store import Store
 from grpe_dgl.data.store.validation import pack
 from grpe_dgl.data.tables.column_types import INTEGER, NUMBER, TEXT, column_types
@@ -131,11 +132,13 @@ def read(smiles: Sequence[str], max_nodes: int = MAX_NODES) -> Chunk:
 
 def stored(path: Path, graphs: npt.NDArray[np.int64]) -> Chunk:
     """Return graphs of the processed dataset in the folder `path`."""
-    return Chunk([None] * len(graphs), _store(path), graphs)
+    path = path.resolve()
+    return Chunk([None] * len(graphs), _store(path, (path / FILE).stat().st_mtime_ns), graphs)
 
 
 @functools.lru_cache(maxsize=1)
-def _store(path: Path) -> Store:
+def _store(path: Path, changed: int) -> Store:
+    """Return an opened dataset, kept until another one is asked for or its manifest changes."""
     return Store(path)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any, TypeVar
 
 import torch
+from torch import Tensor
 
 from grpe_dgl.data.batching.parts import Part
 
@@ -80,6 +81,10 @@ class Transfer:
         with torch.cuda.stream(self._stream):
             sent = [part.pin_memory().to_device(self.device) for part in parts]
             return sent, self._stream.record_event()
+
+    def pinned(self, tensor: Tensor) -> Tensor:
+        """Return a tensor from which the device copies without blocking the host."""
+        return tensor if self._stream is None else tensor.pin_memory()
 
     def receive(self, sent: tuple[list[Part], Any]) -> list[Part]:
         """Return the parts for use on the current stream, which waits for the copy; the host does not."""

@@ -77,10 +77,10 @@ def step_batches(
         yield from on_cpu
         return
     transfer = Transfer(device)
-    sent = ((batch, transfer.send(batch.parts)) for batch in on_cpu)
+    sent = ((transfer.pinned(batch.counts), batch.indices, transfer.send(batch.parts)) for batch in on_cpu)
     with contextlib.closing(prefetch(sent)) as ahead:
-        for batch, moved in ahead:
-            yield batch._replace(parts=transfer.receive(moved))
+        for counts, indices, parts in ahead:
+            yield StepBatch(transfer.receive(parts), counts, indices)
 
 
 def compute_gradients(

@@ -19,7 +19,7 @@ MODELS = {
     "dgn_complex": {
         "name": "dgn", "layer": "complex", "layers": 2, "hidden_size": 8, "edge_size": 3, "graph_norm": True,
         "aggregators": ["sum", "dir1-dx", "max"], "scalers": ["identity", "amplification", "attenuation"],
-        "readout": "sum",
+        "readout": "sum", "mean_log_degree": 1.1,
     },
     "deepergcn": {"name": "deepergcn", "layers": 3, "hidden_size": 6, "learn_temperature": True},
     "deepergcn_vn": {
@@ -191,7 +191,7 @@ def test_overfits_sixteen_graphs(name):
         ),
         ("dgn_simple", "scalers", ["amplification"], "model.scalers is .* accepted: identity, or several of identity"),
         ("dgn_simple", "hidden_size", 3, "model.hidden_size is 3; accepted: 4 or more"),
-        ("dgn_complex", "average_log_degree", 0, "model.average_log_degree is 0.0; accepted: above 0"),
+        ("dgn_complex", "mean_log_degree", 0, "model.mean_log_degree is 0.0; accepted: a number over 0 with"),
         ("deepergcn", "mlp_layers", 0, "model.mlp_layers is 0; accepted: 1 or more"),
         ("deepergcn", "aggregation", "softmax_sg", "model.learn_temperature is True; accepted: false with"),
         ("phc_sum", "hidden_size", 8, "model.hidden_size is 8; accepted: multiples of model.components, which is 3"),

@@ -113,7 +113,7 @@ class Division:
                 "batch (batch norm), which are therefore computed in one piece; accepted: null"
             )
         if not takes_padded:
-            require_dgl_device(device, "this model computes with DGL's message passing: it")
+            require_dgl_device(device, "this model computes with DGL on a DGLGraph: it")
             if padded:
                 raise InputError("padded batches were asked for, which this model does not take; accepted: pair graphs")
         chosen = device.type != "cpu" if padded is None else padded

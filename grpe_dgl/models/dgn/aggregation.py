@@ -69,7 +69,7 @@ def _plain(name: str, graph: dgl.DGLGraph, message: Tensor) -> Tensor:
     return result
 
 
-def degree_scales(graph: dgl.DGLGraph, names: tuple[str, ...], average_log_degree: float, like: Tensor) -> list[Tensor]:
+def degree_scales(graph: dgl.DGLGraph, names: tuple[str, ...], mean_log_degree: float, like: Tensor) -> list[Tensor]:
     """Return for each scaler what aggregated messages are multiplied with, (N, 1) each, of the dtype of `like`.
 
     With d a node's degree and a the mean of log(d + 1) over the training nodes: 1 (identity), log(d + 1) / a
@@ -78,7 +78,7 @@ def degree_scales(graph: dgl.DGLGraph, names: tuple[str, ...], average_log_degre
     log = torch.log(graph.in_degrees().clamp(min=1).to(like) + 1).unsqueeze(-1)
     scales = {
         "identity": torch.ones_like(log),
-        "amplification": log / average_log_degree,
-        "attenuation": average_log_degree / log,
+        "amplification": log / mean_log_degree,
+        "attenuation": mean_log_degree / log,
     }
     return [scales[name] for name in names]

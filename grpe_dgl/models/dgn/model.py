@@ -38,7 +38,7 @@ class DGN(MessagePassingModel):
         self.eigenvectors = settings.eigenvectors
         self.graph_norm = settings.graph_norm
         self.scalers = settings.scalers
-        self.average_log_degree = settings.average_log_degree
+        self.mean_log_degree = settings.mean_log_degree
         self.nodes = node_input(schema, width)
         self.edges = EdgeColumns(schema.edge_columns, settings.edge_size) if settings.edge_size else None
         for columns in (self.nodes, self.edges):  # the authors' net for ZINC has torch's own embeddings, not OGB's
@@ -72,7 +72,9 @@ class DGN(MessagePassingModel):
                     f'ndata["{EIGENVECTORS}"] has shape {tuple(vectors.shape)}; accepted: (N, {self.eigenvectors})'
                 )
             field = Field.of(graph, vectors[:, : self.eigenvectors].to(x.dtype))
-        scales = degree_scales(graph, self.scalers, self.average_log_degree, x) if len(self.scalers) > 1 else None
+        scales = None
+        if self.mean_log_degree is not None:
+            scales = degree_scales(graph, self.scalers, self.mean_log_degree, x)
         roots = None
         if self.graph_norm:
             roots = per_node(graph, graph.batch_num_nodes().to(x.dtype).rsqrt().unsqueeze(-1))

@@ -27,7 +27,7 @@ class DGNSettings(MessagePassingSettings):
             "edge_size": 10,
             "aggregators": ("mean", "dir1-dx", "max", "min"),
             "scalers": SCALERS,
-            "average_log_degree": 1.1206,
+            "mean_log_degree": 1.1206,
             "graph_norm": True,
             "readout": "sum",
             "dropout": 0.05,
@@ -62,8 +62,8 @@ class DGNSettings(MessagePassingSettings):
     """mean, sum, max, min, and along eigenvector k: dirk-av, a weighted mean, and dirk-dx, a derivative."""
     scalers: tuple[str, ...] = ("identity",)
     """identity, amplification and attenuation with the degree; more than one, or identity alone."""
-    average_log_degree: float = 1.0
-    """The mean of log(degree + 1) over the training nodes, for amplification and attenuation."""
+    mean_log_degree: float | None = None
+    """The mean of log(degree + 1) over the training nodes, which amplification and attenuation need."""
     graph_norm: bool = False
     """Whether node states are divided by the root of their graph's number of nodes, before the batch norm."""
     readout: Literal["mean", "sum"] = "mean"
@@ -75,7 +75,6 @@ class DGNSettings(MessagePassingSettings):
         require(
             self.layer == "complex" or self.edge_size == 0, "model.edge_size", self.edge_size, "0 with simple layers"
         )
-        require(self.average_log_degree > 0, "model.average_log_degree", self.average_log_degree, "above 0")
         fits = all(name in AGGREGATORS or DIRECTIONAL.fullmatch(name) for name in self.aggregators)
         accepted = f"at least one of {', '.join(AGGREGATORS)}, dir1-av, dir1-dx (dir2-av and so on)"
         require(bool(self.aggregators) and fits, "model.aggregators", list(self.aggregators), accepted)
@@ -83,6 +82,9 @@ class DGNSettings(MessagePassingSettings):
             len(self.scalers) > 1 and all(name in SCALERS for name in self.scalers)
         )
         require(fits, "model.scalers", list(self.scalers), f"identity, or several of {', '.join(SCALERS)}")
+        fits = self.mean_log_degree is None if self.scalers == ("identity",) else (self.mean_log_degree or 0) > 0
+        accepted = "a number over 0 with the scalers amplification and attenuation, null with identity alone"
+        require(fits, "model.mean_log_degree", self.mean_log_degree, accepted)
 
     @property
     def eigenvectors(self) -> int:

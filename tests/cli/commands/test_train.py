@@ -18,7 +18,7 @@ def test_train_then_evaluate(folder):
     output = grpe_in(folder, "evaluate", "runs/first/best.ckpt", "--json", "--metric", "mae", "--metric", "rmse")
     measured = json.loads(output)
     assert measured["mae"] == pytest.approx(results["splits"]["test"], rel=1e-5) and measured["rmse"] > measured["mae"]
-    assert "tiny train (20 graphs): mae" in grpe_in(folder, "evaluate", "runs/first/best.ckpt", "--split", "train")
+    assert "tiny train (20 labels): mae" in grpe_in(folder, "evaluate", "runs/first/best.ckpt", "--split", "train")
 
 
 def test_runs_and_options_land_in_the_recipe(folder):

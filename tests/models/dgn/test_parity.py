@@ -22,7 +22,7 @@ def test_the_authors_numbers(name):
         edge_size=kwargs["edge_dim"] if kwargs["edge_feat"] else 0,
         aggregators=tuple(kwargs["aggregators"].split()),
         scalers=tuple(kwargs["scalers"].split()),
-        average_log_degree=kwargs["avg_d"]["log"],
+        mean_log_degree=kwargs["avg_d"]["log"] if " " in kwargs["scalers"] else None,
         graph_norm=kwargs["graph_norm"],
         readout=kwargs["readout"],
         dropout=kwargs["dropout"],

@@ -32,6 +32,7 @@ def test_padded_batches_give_the_same(kind, tmp_path):
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow  # tracing a model takes a minute
 def test_exports(tmp_path):
     pytest.importorskip("onnxruntime")
     checkpoint = molecule_checkpoint("graphormer", tmp_path / "m.ckpt")

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from grpe_dgl.export.module import padded
-from grpe_dgl.models.model import PaddedBatch
+from grpe_dgl.padded import PaddedBatch
 from tests.transforms.test_pair_structure import model, pair_graph
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch, when it imports its compiler
