@@ -32,7 +32,6 @@ def trained(tmp_path_factory):
 @torch.no_grad()
 def outputs(path, graph):
     checkpoint = load_checkpoint(path)
-    assert checkpoint.training is not None
     repr(checkpoint.recipe), checkpoint.schema.to_dict()
     return checkpoint.model()(graph)
 
