@@ -13,6 +13,8 @@ from grpe_dgl.training.metrics import METRIC_FUNCTIONS
 
 NAN = float("nan")
 
+NOT_OBJECTIVES = ("is_defined", "label_counts")
+
 
 def test_defaults_of_each_kind():
     assert [LOSSES_OF_KIND[kind][0] for kind in KINDS] == ["l1", "bce", "cross_entropy"]
@@ -32,7 +34,7 @@ def test_every_name_is_a_function_and_every_function_has_a_name(module, function
     public = {
         name: function
         for name, function in inspect.getmembers(module, inspect.isfunction)
-        if function.__module__ == module.__name__ and not name.startswith("_") and name not in ("is_defined", "label_counts")
+        if function.__module__ == module.__name__ and not name.startswith("_") and name not in NOT_OBJECTIVES
     }
     assert functions == public
 
