@@ -75,23 +75,24 @@ def _vocabulary(saved: "Checkpoint") -> str:
 
 
 def _provenance(provenance: dict[str, Any]) -> dict[str, str]:
+    """Return the lines on where the weights come from; a Python program may have recorded less than the commands do."""
+    lines = {}
     if "imported_from" in provenance:
         zero = provenance.get("zero_started", [])
-        return {
-            "imported from": f"{provenance['imported_from']}, the authors' weights"
-            + (f"; started at zero: {len(zero)} values ({', '.join(zero[:3])}, ...)" if zero else ""),
-            "SHA-256": provenance["sha256"],
-        }
-    if "started_from" in provenance:
-        before = _provenance(provenance["provenance"])
-        return {
-            "started from": f"{provenance['started_from']}, a model of {provenance['dataset']}",
-            "SHA-256": provenance["sha256"],
-            "new": ", ".join(provenance["fresh"]),
-            **({"not used": ", ".join(provenance["left"])} if provenance.get("left") else {}),
-            **({"before that": ", ".join(f"{key} {value}" for key, value in before.items())} if before else {}),
-        }
-    return {}
+        listed = f"; started at zero: {len(zero)} values ({', '.join(zero[:3])}, ...)" if zero else ""
+        lines["imported from"] = f"{provenance['imported_from']}, the authors' weights{listed}"
+    elif "started_from" in provenance:
+        data = f", a model of {provenance['dataset']}" if "dataset" in provenance else ""
+        lines["started from"] = f"{provenance['started_from']}{data}"
+    if "sha256" in provenance:
+        lines["SHA-256"] = str(provenance["sha256"])
+    for title, key in (("new", "fresh"), ("not used", "left")):
+        if provenance.get(key):
+            lines[title] = ", ".join(provenance[key])
+    before = _provenance(provenance["provenance"]) if provenance.get("provenance") else {}
+    if before:
+        lines["before that"] = ", ".join(f"{key} {value}" for key, value in before.items())
+    return lines
 
 
 def _without_nan(value: Any) -> Any:

@@ -9,6 +9,7 @@ from grpe_dgl.data.sources.raw_graphs import Graphs
 from grpe_dgl.data.store.arrays import ArraysInMemory
 from grpe_dgl.data.store.validation import pack
 from grpe_dgl.errors import InputError
+from grpe_dgl.relations import Relations
 from grpe_dgl.schema import Schema, Task
 from grpe_dgl.transforms.path_edges import padded_paths
 from grpe_dgl.views import PairView
@@ -113,7 +114,7 @@ def test_random_graphs_equal_the_naive_walk_and_the_tensor_form():
         assert (found[0] == TYPES).all() and (found[:, 0] == TYPES).all()
         relation[g, : n + 1, : n + 1] = codes[g].view(n + 1, n + 1)
         real[g, 1 : n + 1] = True
-    spd = torch.from_numpy(pairs.relations.spd_of_relation())[relation]
+    spd = torch.from_numpy(Relations(20, TYPES).spd_of_relation())[relation]
     dense = padded_paths(relation, real, torch.where(spd <= 20, spd, -2), TYPES, 4)
     for g, (n, _) in enumerate(graphs):
         assert torch.equal(dense[g, : n + 1, : n + 1], parts[g].view(n + 1, n + 1, 4).long())
