@@ -108,8 +108,8 @@ def main():
     for first in range(0, len(options.smiles), 64):
         texts = options.smiles[first : first + 64]
         molecules = [read(text, model["vocabulary"].get("canonical_smiles", False)) for text in texts]
-        read = [molecule for molecule in molecules if molecule is not None and molecule.GetNumAtoms()]
-        numbers = iter(predict(session, model, read) if read else [])
+        readable = [molecule for molecule in molecules if molecule is not None and molecule.GetNumAtoms()]
+        numbers = iter(predict(session, model, readable) if readable else [])
         for text, molecule in zip(texts, molecules, strict=True):
             if molecule is None or not molecule.GetNumAtoms():
                 writer.writerow([text, *[""] * len(columns), "cannot be read"])
