@@ -6,7 +6,7 @@ folder ``models/NAME/`` and an entry here.
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from grpe_dgl.errors import InputError
@@ -29,6 +29,8 @@ class ModelSettings:
     """The family's name, ``model.name`` in a recipe."""
     PRESETS: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Named groups of values: ``preset: NAME`` in a recipe stands for them, and single keys override them."""
+    CHANGEABLE: ClassVar[tuple[str, ...]] = ()
+    """The settings that do not change the shape of the weights: fine-tuning takes them from its own recipe."""
     READ_BEFORE: ClassVar[tuple[str, ...]] = ("name",)
     SHORTHANDS: ClassVar[tuple[str, ...]] = ()
     """``("preset",)`` where there are presets."""
@@ -54,8 +56,10 @@ class ModelSettings:
         return None
 
     def for_finetuning(self, target: "ModelSettings") -> Self:
-        """Return these settings, of a trained model, with what a recipe for other data may change (dropout, head)."""
-        return self
+        """Return these settings, of a trained model, with what a recipe for other data may change."""
+        if not isinstance(target, type(self)):
+            return self
+        return replace(self, **{key: getattr(target, key) for key in self.CHANGEABLE})
 
     def transfer_warnings(self, old: "ModelSettings") -> list[str]:
         """Return warnings about weights that are transferred from a model with the settings `old`."""
@@ -63,8 +67,10 @@ class ModelSettings:
 
     def require_transfer_from(self, other: "ModelSettings", *, what: str) -> None:
         """Raise unless weights of a model with the settings `other` fit; `what` names that model in the error."""
-        if other != self:
-            raise InputError(f"the model of {what} has other settings than asked for; accepted: the same")
+        for field in fields(self):
+            theirs, ours = getattr(other, field.name), getattr(self, field.name)
+            if field.name not in self.CHANGEABLE and theirs != ours:
+                raise InputError(f"model.{field.name} is {theirs} in {what}, {ours} was asked for; accepted: the same")
 
 
 @dataclass(frozen=True)

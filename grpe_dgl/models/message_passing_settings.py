@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.families import ModelSettings
@@ -54,19 +54,6 @@ class MessagePassingSettings(ModelSettings):
             text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
             sizes.append(f"{field.name} {text.lower() if isinstance(value, bool) else text}")
         return ", ".join(sizes)
-
-    def for_finetuning(self, target: ModelSettings) -> Self:
-        """Return these settings with what a recipe for other data may change."""
-        if not isinstance(target, type(self)):
-            return self
-        return dataclasses.replace(self, **{key: getattr(target, key) for key in self.CHANGEABLE})
-
-    def require_transfer_from(self, other: ModelSettings, *, what: str) -> None:
-        """Raise unless weights of a model with the settings `other` fit; `what` names that model in the error."""
-        for field in dataclasses.fields(self):
-            theirs, ours = getattr(other, field.name), getattr(self, field.name)
-            if field.name not in self.CHANGEABLE and theirs != ours:
-                raise InputError(f"model.{field.name} is {theirs} in {what}, {ours} was asked for; accepted: the same")
 
 
 def require(fits: bool, key: str, found: object, accepted: str) -> None:

@@ -1,8 +1,7 @@
 """What the settings of the graph transformers GT, SAN, EGT and Graphormer have in common."""
 
-import dataclasses
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.families import ModelSettings
@@ -45,19 +44,6 @@ class TransformerSettings(ModelSettings):
     def describe(self) -> str:
         """Return the model's size in a line."""
         return f"{counted(self.layers, 'layer')} of {self.hidden_size}, {counted(self.num_heads, 'head')}"
-
-    def for_finetuning(self, target: ModelSettings) -> Self:
-        """Return these settings with the dropout of a recipe for other data."""
-        if not isinstance(target, type(self)):
-            return self
-        return dataclasses.replace(self, **{key: getattr(target, key) for key in self.CHANGEABLE})
-
-    def require_transfer_from(self, other: ModelSettings, *, what: str) -> None:
-        """Raise unless weights of a model with the settings `other` fit; `what` names that model in the error."""
-        for field in dataclasses.fields(self):
-            theirs, ours = getattr(other, field.name), getattr(self, field.name)
-            if field.name not in self.CHANGEABLE and theirs != ours:
-                raise InputError(f"model.{field.name} is {theirs} in {what}, {ours} was asked for; accepted: the same")
 
 
 def require(fits: bool, key: str, found: object, accepted: str) -> None:

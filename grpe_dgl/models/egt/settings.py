@@ -51,7 +51,7 @@ class EGTSettings(TransformerSettings):
     edge_ffn: float = 2.0
     """Width inside the pairs' FFN, as a multiple of edge_size."""
     max_distance: int = 16
-    """Distances are told apart up to this number of hops (``upto_hop``)."""
+    """Distances are distinguished up to this number of hops (``upto_hop``)."""
     distances: Literal["within", "exact"] = "within"
     """``within``: a linear map of the flags "within k hops"; ``exact``: a row per distance."""
     edge_features: bool = True
