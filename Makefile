@@ -19,7 +19,7 @@ install: .venv/installed
 	@echo "installing into .venv, in two quiet steps of about two minutes in all: torch"
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt setuptools wheel torch
 	@echo "installing into .venv: grpe-dgl and what else it needs"
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dev,onnx,parquet,tensorboard]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dev,excel,onnx,parquet,ray,tensorboard,tune]'
 	touch $@
 
 # Chance is 16.7 %; everything it makes lies in demo/.
