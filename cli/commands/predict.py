@@ -10,6 +10,7 @@ from grpe_dgl.messages import counted
 
 from ..support.bulk_progress import follow
 from ..support.device import choose_device
+from ..support.library import LibraryOptions, compute_library, is_folder, library_options
 from ..support.output_file import OUTPUTS, check_output
 from ..support.predict_inputs import InputOptions, checkpoints_and_inputs, input_options, open_rows
 from ..support.terminal import echo, table_stream
@@ -19,18 +20,34 @@ from ..support.terminal import echo, table_stream
 @click.argument("arguments", nargs=-1, required=True, metavar="CKPT [CKPT...] INPUT...")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
-    help="A .csv, .csv.gz or .parquet file.  [default: CSV on standard output]",
+    "output",
+    type=click.Path(),
+    help="A .csv, .csv.gz or .parquet file, or a folder of parts.  [default: CSV on standard output]",
 )
 @input_options
-def predict_command(arguments: tuple[str, ...], out: Path | None, options: InputOptions) -> None:
+@library_options
+def predict_command(
+    arguments: tuple[str, ...], output: str | None, options: InputOptions, library: LibraryOptions
+) -> None:
     """Predict INPUT with the model in CKPT, or the mean of several.
 
     INPUT is a table of molecules (.csv, .csv.gz, .smi, .smi.gz), a folder that `grpe preprocess` made, or SMILES. Every
     row keeps its columns and gets predictions: numbers in the target's own unit, or probabilities. A molecule that
     cannot be read gets none, and the reason in the column `error`.
+
+    With a folder as --out, INPUT is any number of tables or folders of tables, and the output is a folder of parts of
+    50,000 rows; the same command again makes only the parts that are missing.
     """
     checkpoints, inputs = checkpoints_and_inputs(arguments)
+    out = None if output is None else Path(output)
+    if out is not None and is_folder(output):
+        from grpe_dgl.inference.bulk import Prediction
+
+        prediction = Prediction(tuple(checkpoints), str(choose_device(options.device)))
+        prediction.ensemble.members[0].require_molecules()
+        compute_library(inputs, out, prediction, options, library)
+        return
+    library.require_folder()
     if out is not None:
         check_output(out, force=options.force, suffixes=OUTPUTS)
     elif options.force:

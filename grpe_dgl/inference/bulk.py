@@ -28,10 +28,30 @@ class Prediction:
     checkpoints: tuple[Path, ...]
     device: str
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files of the models."""
+        return self.checkpoints
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What changes the numbers beside the models."""
+        return {}
+
     @functools.cached_property
     def ensemble(self) -> Ensemble:
         """The models."""
         return Ensemble([load(path, device=self.device) for path in self.checkpoints])
+
+    @property
+    def text_columns(self) -> list[str]:
+        """The names of the columns beside the numbers."""
+        return self.ensemble.text_columns
+
+    @property
+    def number_columns(self) -> list[str]:
+        """The names of the columns of numbers."""
+        return self.ensemble.number_columns
 
     def __call__(self, chunk: Chunk) -> Result:
         """Predict a chunk."""
@@ -49,6 +69,16 @@ class Fingerprint:
     device: str
     layers: int
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files of the models."""
+        return (self.checkpoint,)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What changes the numbers beside the models."""
+        return {"layers": self.layers}
+
     @functools.cached_property
     def predictor(self) -> Predictor:
         """The model."""
@@ -58,6 +88,16 @@ class Fingerprint:
     def width(self) -> int:
         """How many numbers a fingerprint has."""
         return self.predictor.model.fingerprint_size(self.layers)
+
+    @property
+    def text_columns(self) -> list[str]:
+        """The names of the columns beside the numbers: none."""
+        return []
+
+    @property
+    def number_columns(self) -> list[str]:
+        """The names of the columns of numbers."""
+        return [f"fingerprint_{i}" for i in range(self.width)]
 
     def __call__(self, chunk: Chunk) -> Result:
         """Return a chunk's fingerprints."""
@@ -101,6 +141,15 @@ def write_fingerprints(
             numbers[[place for place, error in enumerate(errors) if error is None]] = np.concatenate(values)
         writer.write(cells, numbers, errors)
         yield errors
+
+
+def write_results(
+    rows: Rows, compute: Prediction | Fingerprint, writer: Writer, *, workers: int = 1
+) -> Iterator[list[str | None]]:
+    """Write every row's predictions or fingerprint; see `write_predictions` and `write_fingerprints`."""
+    if isinstance(compute, Prediction):
+        return write_predictions(rows, compute, writer, workers=workers)
+    return write_fingerprints(rows, compute, writer, workers=workers)
 
 
 def _results(

@@ -59,6 +59,12 @@ def smiles_rows(smiles: Sequence[str], *, max_nodes: int = MAX_NODES) -> Rows:
     return Rows(["smiles"], len(smiles), "molecule", jobs, lambda: [TEXT])
 
 
+def molecule_rows(cells: Sequence[list[str]], smiles: Sequence[str], columns: list[str], max_nodes: int) -> Rows:
+    """Return molecules that were read already, with the cells of each, as rows."""
+    jobs = _jobs(zip(cells, smiles, strict=True), max_nodes)
+    return Rows(columns, len(smiles), "molecule", jobs, lambda: [TEXT] * len(columns))
+
+
 def table_rows(table: Table, smiles: str, *, max_nodes: int = MAX_NODES) -> Rows:
     """Return the rows of a table whose column `smiles` has molecules."""
     # SMILES, Smiles: upper and lower case do not matter if only one column matches.

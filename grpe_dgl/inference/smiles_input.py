@@ -1,6 +1,6 @@
 """What `Predictor.predict` takes for molecules: lists, arrays, Series, generators, and tables with a SMILES column."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from grpe_dgl.errors import InputError
@@ -35,6 +35,30 @@ def smiles_of(given: SMILESInput) -> list[str | None]:
         else:
             raise InputError(f"molecule {place} is {text!r}, not a text; {_ACCEPTED}")
     return molecules
+
+
+def smiles_place(columns: Sequence[str], wanted: str | None, where: str) -> int:
+    """Return the position of a table's column of molecules.
+
+    Parameters
+    ----------
+    columns
+        The names of all columns.
+    wanted
+        The name of the column, in small or capital letters; None for the first of `COLUMN_NAMES` that there is.
+    where
+        Names the table in errors.
+    """
+    for name in COLUMN_NAMES if wanted is None else (wanted.strip().lower(),):
+        found = [place for place, column in enumerate(columns) if column.strip().lower() == name]
+        exact = [place for place in found if columns[place] == (wanted or name)]
+        found = exact or found
+        if len(found) > 1:
+            raise InputError(f"{where} has {len(found)} columns called {columns[found[0]]!r}; accepted: one")
+        if found:
+            return found[0]
+    shown = ", ".join(map(repr, columns[:10])) + (", ..." if len(columns) > 10 else "")
+    raise InputError(f"{where} has no column {wanted or 'smiles'!r}; it has {shown}")
 
 
 def _column(table: Any) -> Any:
