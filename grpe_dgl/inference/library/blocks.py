@@ -66,8 +66,8 @@ class Shard:
 
     def of(self, blocks: Sequence[Block]) -> list[Block]:
         """Return this share: consecutive blocks, so that a shard reads few files."""
-        n = len(blocks)
-        return list(blocks[n * (self.number - 1) // self.count : n * self.number // self.count])
+        ends = [-(-len(blocks) * number // self.count) for number in (self.number - 1, self.number)]
+        return list(blocks[slice(*ends)])
 
 
 def divide(sources: Sequence[Source], rows: int = ROWS) -> list[Block]:
