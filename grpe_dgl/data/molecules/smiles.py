@@ -1,6 +1,6 @@
 """SMILES to graphs, many molecules at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
@@ -29,6 +29,7 @@ def graphs_of_smiles(
     one_form: bool = False,
     structure_key: bool = False,
     scaffold_key: bool = False,
+    compute: Callable[[Any], npt.NDArray[Any]] | None = None,
 ) -> Graphs:
     """Return the graphs of molecules; what has no graph is skipped.
 
@@ -53,6 +54,8 @@ def graphs_of_smiles(
     structure_key, scaffold_key
         Whether to give each molecule a number that equal molecules share (see `duplicates`), and one
         that molecules of the same scaffold share: columns 0 and 1 of `Graphs.key`, 0 where not requested.
+    compute
+        Instead of `label`: returns the label, (T,), of an RDKit molecule.
 
     Returns
     -------
@@ -60,7 +63,7 @@ def graphs_of_smiles(
         Of the G molecules that were not skipped; `node_feat` is (N, 9) uint8, `edge_type` is 0..59.
     """
     columns = MoleculeColumns()
-    kept, sizes, scaffolds, skipped = [], [], [], []
+    kept, sizes, scaffolds, skipped, computed = [], [], [], [], []
     with BlockLogs():  # RDKit logs what it cannot read to standard error; here the reason is returned
         for i, text in enumerate(smiles):
             try:
@@ -69,6 +72,7 @@ def graphs_of_smiles(
                 if reason is None:
                     molecule, written = canonicalise(molecule, text) if one_form else (molecule, text)
                     scaffold_of_row = _key(scaffold(molecule)) if scaffold_key else 0
+                    label_of_row = None if compute is None else compute(molecule)
                     columns.add(molecule, written)
             except KeyError as error:
                 reason = f"{text!r} has a bond that OGB's columns have no code for: {error.args[0]}"
@@ -80,6 +84,7 @@ def graphs_of_smiles(
             kept.append(i)
             sizes.append((molecule.GetNumAtoms(), 2 * molecule.GetNumBonds()))
             scaffolds.append(scaffold_of_row)
+            computed.append(label_of_row)
     num_nodes, num_edges = np.array(sizes, np.int64).reshape(-1, 2).T
     src, dst, edge_type = columns.edges()
     node_feat = columns.node_feat()
@@ -88,6 +93,10 @@ def graphs_of_smiles(
         key = np.zeros((len(kept), 2), np.uint64)
         key[:, 0] = structure_keys(num_nodes, num_edges, node_feat, src, dst) if structure_key else 0
         key[:, 1] = scaffolds
+    if compute is not None and kept:
+        of_kept = np.stack([values for values in computed if values is not None])
+    else:
+        of_kept = np.zeros((len(kept), 0), np.float32) if label is None else label[kept]
     return Graphs(
         num_nodes=num_nodes,
         num_edges=num_edges,
@@ -95,7 +104,7 @@ def graphs_of_smiles(
         src=src,
         dst=dst,
         edge_type=edge_type,
-        label=np.zeros((len(kept), 0), np.float32) if label is None else label[kept],
+        label=of_kept,
         smiles=tuple(smiles[i] for i in kept),
         skipped=tuple(skipped),
         key=key,
@@ -158,11 +167,15 @@ def _first_line(error: Exception) -> str:
     return f"RDKit fails with {' '.join(lines[:2])}" if lines else f"RDKit fails with {type(error).__name__}"
 
 
-def with_lines(graphs: Graphs, lines: Sequence[int], first_row: int) -> Graphs:
-    """Return the graphs with each skipped row's line in the file, ``lines[row - first_row]``, before its reason."""
+def with_lines(graphs: Graphs, lines: Sequence[int], first_row: int, *, file: str | None = None) -> Graphs:
+    """Return the graphs with each skipped row's line in the file, ``lines[row - first_row]``, before its reason.
+
+    `file` is the file's name, where a dataset is made of several.
+    """
+    where = "line" if file is None else f"{file}, line"
     return replace(
         graphs,
         skipped=tuple(
-            Skipped(skip.row, f"line {lines[skip.row - first_row]}: {skip.reason}") for skip in graphs.skipped
+            Skipped(skip.row, f"{where} {lines[skip.row - first_row]}: {skip.reason}") for skip in graphs.skipped
         ),
     )
