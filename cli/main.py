@@ -14,6 +14,7 @@ from .commands.info import info_command
 from .commands.predict import predict_command
 from .commands.preprocess import preprocess_command
 from .commands.preprocess_csv import csv_command
+from .commands.pretrain import pretrain_command
 from .commands.recipes import recipes_command
 from .commands.train import train_command
 from .support.errors import Commands
@@ -31,6 +32,7 @@ for command in (
     info_command,
     recipes_command,
     train_command,
+    pretrain_command,
     finetune_command,
     evaluate_command,
     predict_command,

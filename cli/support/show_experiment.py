@@ -40,6 +40,7 @@ def show_experiment(
     written: "Recipe | None" = None,
     start: "Callable[[GraphModel], dict[str, Any]] | None" = None,
     differs: Sequence[str] = (),
+    measured: Sequence[str] | None = None,
 ) -> None:
     """Train every run of the recipe, show progress and print the results.
 
@@ -68,6 +69,7 @@ def show_experiment(
                 start=start,
                 written=written,
                 differs=differs,
+                measured=measured,
                 callbacks=_screen(out, options, group) if group.is_main else None,
             )
         except Stopped:

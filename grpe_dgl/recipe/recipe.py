@@ -21,6 +21,7 @@ from grpe_dgl.recipe.overrides import (
     parse_overrides,
     section_overrides,
 )
+from grpe_dgl.recipe.pretraining import PretrainingRecipe
 from grpe_dgl.recipe.training import TrainingRecipe
 from grpe_dgl.schema import Task
 
@@ -97,6 +98,8 @@ class Recipe:
     """The recipe whose trained model this one fine-tunes, or in a fine-tuned run the checkpoint; None: from scratch."""
     model: ModelSettings
     training: TrainingRecipe
+    pretraining: PretrainingRecipe | None = None
+    """The targets of molecules without labels, for ``grpe pretrain``; None: the dataset has labels."""
     paper: Paper | None = None
     variants: Mapping[str, Variant] = field(default_factory=dict)
 

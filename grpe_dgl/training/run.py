@@ -1,7 +1,7 @@
 """Train one model with one seed in a folder: start or resume, save checkpoints, evaluate the best one."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
 from grpe_dgl.data.batching.parts import Division
 from grpe_dgl.data.dataset import Dataset
 from grpe_dgl.data.identity import DataIdentity
+from grpe_dgl.data.molecules.coverage import Coverage
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import write_text
 from grpe_dgl.models.model import GraphModel
@@ -59,6 +60,7 @@ def run(
     callbacks: Callbacks = NO_CALLBACKS,
     backend: str | None = None,
     padded: bool | None = None,
+    measured: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Train one model with one seed, or resume its training, and return its results.
 
@@ -85,6 +87,8 @@ def run(
         See `grpe_dgl.ops.relative_attention`.
     padded
         See `grpe_dgl.training.loop.train`.
+    measured
+        The splits that the best model is measured on at the end; None: every labelled one.
     """
     recipe = recipe.fit_to_task(data.task)
     training = recipe.training
@@ -99,6 +103,8 @@ def run(
     folder.mkdir(parents=True, exist_ok=True)
 
     schema = data.schema
+    is_molecules = schema.vocabulary == "ogb"
+    coverage = Coverage.of(data.store, data.train.index) if is_molecules and processes.is_main else None
     torch.manual_seed(training.seed)  # every process starts from the same weights
     model = build_model(recipe.model, schema, backend=backend)
     provenance = {} if start is None else start(model)
@@ -140,6 +146,7 @@ def run(
             provenance=provenance,
             training=resume,
             data_identity=identity,
+            coverage=coverage,
         ).save(path)
 
     batches = training_batches(data, training, processes)
@@ -178,7 +185,7 @@ def run(
         processes.wait()
     stopped_early = len(state.history) < schedule.epochs
     division = training_division(model, training, processes.device, padded)
-    return _finish(recipe, data, files, state, processes, division, stopped_early=stopped_early)
+    return _finish(recipe, data, files, state, processes, division, stopped_early=stopped_early, measured=measured)
 
 
 def _require_supported(model: GraphModel, recipe: Recipe) -> None:
@@ -206,8 +213,9 @@ def _finish(
     division: Division,
     *,
     stopped_early: bool,
+    measured: Sequence[str] | None,
 ) -> dict[str, Any]:
-    """Evaluate the best model on every labelled split; write and return the results."""
+    """Evaluate the best model on every labelled split, or those `measured`; write and return the results."""
     training = recipe.training
     assert training.metric is not None and training.loss is not None
     processes.wait()
@@ -216,7 +224,7 @@ def _finish(
     index = best_epoch(state.history, training.metric)
     splits = {}
     for name, split in data.splits.items():
-        if not len(split) or not is_labelled(split):
+        if (measured is not None and name not in measured) or not len(split) or not is_labelled(split):
             continue
         predictions = predict_split(
             state.model,

@@ -50,6 +50,7 @@ def run_experiment(
     start: Callable[[GraphModel], dict[str, Any]] | None = None,
     written: Recipe | None = None,
     differs: Sequence[str] = (),
+    measured: Sequence[str] | None = None,
     callbacks: ExperimentCallbacks | None = None,
 ) -> list[FinishedRun]:
     """Train every run of a recipe, one after the other, and write the table that compares them.
@@ -79,6 +80,8 @@ def run_experiment(
         number of the paper. Those that quote a number of a shipped recipe are compared with that recipe.
     differs
         What else differs from the setting of the paper's number, such as the model that `start` takes weights from.
+    measured
+        See `grpe_dgl.training.run.run`.
     callbacks
         Report progress.
 
@@ -113,6 +116,7 @@ def run_experiment(
                     processes=processes,
                     stop=stop,
                     callbacks=of_run,
+                    measured=measured,
                 )
             marks = differences(
                 _without_variants(recipe, planned.variant),

@@ -126,7 +126,7 @@ def test_classes_that_do_not_fit_are_refused(loss):
 
 def _example(name: str) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(0)
-    if name in ("l1", "mse", "bce"):
+    if name in ("l1", "mse", "huber", "bce"):
         labels = torch.randn(23, 3, generator=generator, dtype=torch.float64)
         predictions = torch.randn(23, 3, generator=generator, dtype=torch.float64)
         return predictions, (labels > 0).double() if name == "bce" else labels
