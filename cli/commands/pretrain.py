@@ -29,7 +29,9 @@ RECIPE = "pretrain"
 @click.option("--recipe", default=RECIPE, show_default=True, help="A recipe with a section pretraining.")
 @click.option("--work", type=click.Path(file_okay=False, path_type=Path),
               help="Folder of the dataset and the run.  [default: --out without its ending, with _run]")  # fmt: skip
-@click.option("--workers", type=click.IntRange(min=1), help="Processes that prepare molecules.  [default: one per core]")
+@click.option(
+    "--workers", type=click.IntRange(min=1), help="Processes that prepare molecules.  [default: one per core]"
+)
 @click.option("--force", is_flag=True, help="Overwrite --out.")
 @click.option("--resume", is_flag=True, help="Continue the run in --work.")
 @click.option("--seed", type=int, help="training.seed.")
@@ -67,9 +69,7 @@ def pretrain_command(
     from grpe_dgl.recipe.load import read_recipe
     from grpe_dgl.workflows.pretrain import MEASURED, pretraining_provenance, pretraining_request, save_pretrained
 
-    options = TrainingOptions(
-        data=Path(), raw_dir=None, out=None, variant=None, runs=None, precision=None, **given
-    )
+    options = TrainingOptions(data=Path(), raw_dir=None, out=None, variant=None, runs=None, precision=None, **given)
     chosen = load_recipe(recipe, recipe_overrides(options, read_recipe(recipe).get("training")))
     if chosen.variants or chosen.training.runs > 1:
         raise click.UsageError(f"the recipe {recipe} has several runs; accepted: one model")

@@ -23,6 +23,7 @@ HINTS = {
     "other_positive": "--positive CLASS --force chooses",
     "allow_overlap": "--allow-overlap measures it all the same, --split train measures the training graphs alone",
     "fewer_workers": "--workers sets their number",
+    "from_scratch": "--from-scratch does not",
     "import_weights": "`grpe import {value} --heads HEADS --dataset DATASET --out CKPT` makes a checkpoint of them",
     "make_encoding": "`grpe preprocess DATASET --encodings {value}` computes it",
     "make_dataset": "make one with `grpe preprocess`",

@@ -9,6 +9,7 @@ import click
 
 from grpe_dgl.data.tables.table import SUFFIXES, is_table
 from grpe_dgl.messages import counted
+from grpe_dgl.pretrained import is_shipped, model_file
 
 from .make_encodings import make_encodings
 from .options import device_option, options_as, require_file
@@ -69,7 +70,9 @@ def checkpoints_and_inputs(arguments: tuple[str, ...]) -> tuple[list[Path], list
         raise click.UsageError("no input; give a table, a processed dataset, or SMILES after the checkpoint")
     checkpoints = [Path(name) for name in arguments[:count]]
     for path in checkpoints:
-        require_file(path)
+        model_file(path)  # raises for a name that is neither a file nor a shipped model
+        if not is_shipped(path):
+            require_file(path)
     inputs = list(arguments[count:])
     if len(inputs) == 1 and is_table(inputs[0]):
         require_file(Path(inputs[0]))

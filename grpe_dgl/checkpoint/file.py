@@ -14,6 +14,7 @@ from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import atomic_file, what_is_left
 from grpe_dgl.io.safe_load import NOT_TORCH, load_tensors
 from grpe_dgl.models.model import GraphModel
+from grpe_dgl.pretrained import model_file
 from grpe_dgl.recipe import Recipe
 from grpe_dgl.schema import Schema
 from grpe_dgl.version import __version__
@@ -86,9 +87,9 @@ class Checkpoint:
 def load_checkpoint(path: str | Path) -> Checkpoint:
     """Read a checkpoint; anything else is refused with an InputError, and no code of the file runs.
 
-    The checksums of the file's parts are compared, and its content is checked against its own recipe and schema.
+    `path` may be the name of a shipped model (`grpe_dgl.pretrained`), such as ``base``. The checksums of the file's parts are compared, and its content is checked against its own recipe and schema.
     """
-    path = Path(path)
+    path = model_file(path)
     accepted = "accepted: a checkpoint written by grpe-dgl"
     try:
         content = load_tensors(path)

@@ -95,7 +95,8 @@ class Recipe:
     dataset: str | None = None
     """The dataset's name; None: any that fits, given with ``--dataset``."""
     start_from: str | None = None
-    """The recipe whose trained model this one fine-tunes, or in a fine-tuned run the checkpoint; None: from scratch."""
+    """A shipped model (`grpe_dgl.pretrained`) that training starts from where it fits the data; or the recipe whose
+    trained model this one fine-tunes; or in a fine-tuned run the checkpoint. None: from scratch."""
     model: ModelSettings
     training: TrainingRecipe
     pretraining: PretrainingRecipe | None = None

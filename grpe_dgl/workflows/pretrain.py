@@ -62,9 +62,7 @@ def pretraining_provenance(data: Dataset) -> Callable[[GraphModel], dict[str, An
     provenance = {
         "pretrained_on": data.manifest.origin,
         "settings": dict(data.manifest.settings),
-        "limits": {
-            name: [float(a), float(b)] for name, a, b in zip(data.task.targets, low, high, strict=True)
-        },
+        "limits": {name: [float(a), float(b)] for name, a, b in zip(data.task.targets, low, high, strict=True)},
     }
     return lambda model: provenance
 
