@@ -54,8 +54,8 @@ def pretrain_command(
 ) -> None:
     """Train an encoder on the molecules of FILE..., tables of SMILES or folders of them.
 
-    No labels are needed: the targets are RDKit's descriptors. `grpe finetune --from CKPT DATASET` then trains the encoder
-    further on labelled data.
+    No labels are needed: the targets are RDKit's descriptors. `grpe finetune --from CKPT DATASET` then trains the
+    encoder further on labelled data.
     """
     for path in files:
         if not path.exists():

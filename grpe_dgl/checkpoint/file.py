@@ -87,7 +87,8 @@ class Checkpoint:
 def load_checkpoint(path: str | Path) -> Checkpoint:
     """Read a checkpoint; anything else is refused with an InputError, and no code of the file runs.
 
-    `path` may be the name of a shipped model (`grpe_dgl.pretrained`), such as ``base``. The checksums of the file's parts are compared, and its content is checked against its own recipe and schema.
+    `path` may be the name of a shipped model (`grpe_dgl.pretrained`), such as ``base``. The checksums of
+    the file's parts are compared, and its content is checked against its own recipe and schema.
     """
     path = model_file(path)
     accepted = "accepted: a checkpoint written by grpe-dgl"

@@ -125,8 +125,8 @@ def pretraining_source(request: PretrainingRequest, workers: int = 1) -> tuple[S
     limits = Limits.of(np.concatenate(list(run_in_order(jobs, _unchanged, workers))), request.quantile)
     if not len(limits.columns):
         raise InputError(
-            f"{', '.join(map(str, request.files))}: no descriptor differs between the {counted(len(sample), 'molecule')} "
-            "of the sample; accepted: different molecules"
+            f"{', '.join(map(str, request.files))}: no descriptor differs between {counted(len(sample), 'molecule')}; "
+            "accepted: different molecules"
         )
     names = [NAMES[column] for column in limits.columns]
     notes = [f"{len(names)} RDKit descriptors are the targets"]
