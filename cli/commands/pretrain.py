@@ -52,10 +52,10 @@ def pretrain_command(
     force: bool,
     **given: Any,
 ) -> None:
-    """Train an encoder on the molecules of FILE..., tables of SMILES or folders of them.
+    """Train an encoder on molecules without labels.
 
-    No labels are needed: the targets are RDKit's descriptors. `grpe finetune --from CKPT DATASET` then trains the
-    encoder further on labelled data.
+    FILE is a table of SMILES or a folder of tables. The targets are RDKit's descriptors. `grpe finetune --from CKPT
+    DATASET` then trains the encoder further on labelled data.
     """
     for path in files:
         if not path.exists():

@@ -131,7 +131,8 @@ def pretraining_source(request: PretrainingRequest, workers: int = 1) -> tuple[S
     names = [NAMES[column] for column in limits.columns]
     notes = [f"{len(names)} RDKit descriptors are the targets"]
     if dropped := [name for name in NAMES if name not in names]:
-        notes.append(f"left out, as nearly all molecules have the same value: {', '.join(dropped)}")
+        rest = f" and {len(dropped) - 5} more" if len(dropped) > 5 else ""
+        notes.append(f"left out, as nearly all molecules have the same value: {', '.join(dropped[:5])}{rest}")
 
     def divide(rows: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.int64]]:
         result = splits.random_split(len(rows), (1 - request.valid, request.valid, 0.0), request.seed)
