@@ -36,8 +36,9 @@ def predict_command(arguments: tuple[str, ...], out: Path | None, options: Input
     elif options.force:
         raise click.UsageError("--force goes with --out")
 
+    from grpe_dgl.data.tables.rows import unused_names
     from grpe_dgl.inference.bulk import Prediction, write_predictions
-    from grpe_dgl.inference.writers import CSVWriter, Writer, open_table, unused_names
+    from grpe_dgl.inference.writers import CSVWriter, Writer, open_table
 
     prediction = Prediction(tuple(checkpoints), str(choose_device(options.device)))
     ensemble = prediction.ensemble

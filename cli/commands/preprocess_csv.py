@@ -30,13 +30,23 @@ class _Fractions(click.ParamType):
 
 @click.command("csv")
 @click.argument("file", type=InputFile())
-@click.option("--smiles", default="smiles", show_default=True, help="The column of the molecules.")
+@click.option("--smiles", help="The column of the molecules.  [default: smiles, SMILES, canonical_smiles, ...]")
+@click.option("--sheet", help="Of an Excel workbook.  [default: the first with a column of SMILES]")
 @click.option(
     "--target",
     "targets",
     multiple=True,
     required=True,
     help="A column to predict; repeat it for more. A blank cell is a missing label, as is NA or null.",
+)
+@click.option("--decimal", type=click.Choice([".", ","]), default=".", show_default=True, help="Decimal separator.")
+@click.option("--thousands", type=click.Choice([".", ","]), help="Separator of thousands, where 1,234 is 1234.")
+@click.option(
+    "--bad-labels",
+    type=click.Choice(["refuse", "missing"]),
+    default="refuse",
+    show_default=True,
+    help="What to do with labels such as '<10' or '5 nM': stop and list them, or take them for missing labels.",
 )
 @click.option(
     "--task",
@@ -71,8 +81,12 @@ class _Fractions(click.ParamType):
 @dataset_options
 def csv_command(
     file: Path,
-    smiles: str,
+    smiles: str | None,
+    sheet: str | None,
     targets: tuple[str, ...],
+    decimal: str,
+    thousands: str | None,
+    bad_labels: str,
     task: str | None,
     positive: tuple[str, ...],
     split: str | None,
@@ -92,19 +106,28 @@ def csv_command(
 ) -> None:
     """Make a dataset of FILE, a table of molecules.
 
-    FILE is .csv, .csv.gz, .smi or .smi.gz.
+    FILE is .csv, .tsv, .txt, .smi or .sdf, each also with .gz, .parquet or .xlsx. Separators, encoding and compression
+    are detected.
     """
     from grpe_dgl.data.label_notes import label_notes
     from grpe_dgl.data.sources.csv import CSVRequest, csv_source
     from grpe_dgl.data.split_warnings import split_warnings
     from grpe_dgl.data.store.store import Store
+    from grpe_dgl.data.tables.number_format import NumberFormat
 
     files = {"train": train_rows, "valid": valid_rows, "test": test_rows}
     split_files = {split: rows for split, rows in files.items() if rows is not None}
+    called = name or file.name.split(".")[0]
+    if Path(called).name != called:
+        raise click.BadParameter(f"{called!r}; accepted: the name of a folder", param_hint="--name")
     request = CSVRequest(
         file=file,
         smiles=smiles,
-        targets=targets,
+        sheet=sheet,
+        targets=tuple(target.strip() or target for target in targets),
+        numbers=NumberFormat(decimal, thousands),
+        bad_labels=bad_labels,
+        bad_labels_file=data / f"{called}_bad_labels.csv",
         task=task,
         positive=positive,
         split=split or ("column" if split_column else "index" if split_files else "random"),
@@ -113,10 +136,8 @@ def csv_command(
         fractions=fractions,
         seed=seed,
         max_nodes=max_nodes,
-        name=name,
+        name=called,
     )
-    if Path(request.dataset).name != request.dataset:
-        raise click.BadParameter(f"{request.dataset!r}; accepted: the name of a folder", param_hint="--name")
     notes: list[str] = []
 
     def make() -> Any:

@@ -105,7 +105,7 @@ def test_says_what_a_split_lacks(run):
     [
         (["t.csv", "--target", "logs"], 1, "has no column 'logs'; it has 'smiles', 'logS'; did you mean 'logS'?"),
         (["t.csv", "--smiles", "mol", "--target", "logS"], 1, "has no column 'mol'; it has 'smiles', 'logS'"),
-        (["t.csv", "--target", "smiles"], 1, "row 0 (line 2), column 'smiles': 'CO'; accepted: a number"),
+        (["t.csv", "--target", "smiles"], 1, "row 0 (line 2), column 'smiles': 'CO' is a text"),
         (["t.csv"], 2, "Missing option '--target'"),
         (["absent.csv", "--target", "y"], 1, "absent.csv cannot be read: No such file"),
         (["t.csv", "--target", "logS", "--task", "ranking"], 2, "'regression', 'classification'"),
