@@ -27,8 +27,8 @@ def predict_command(arguments: tuple[str, ...], out: Path | None, options: Input
     """Predict INPUT with the model in CKPT, or the mean of several.
 
     INPUT is a table of molecules (.csv, .tsv, .txt, .smi or .sdf, also with .gz, .parquet or .xlsx), a folder that
-    `grpe preprocess` made, or SMILES. Every row keeps its columns and gets predictions: numbers in the target's own unit, or probabilities. A molecule that
-    cannot be read gets none, and the reason in the column `error`.
+    `grpe preprocess` made, or SMILES. Every row keeps its columns and gets predictions: numbers in the target's own
+    unit, or probabilities. A molecule that cannot be read gets none, and the reason in the column `error`.
     """
     checkpoints, inputs = checkpoints_and_inputs(arguments)
     if out is not None:

@@ -116,22 +116,24 @@ def refuse_bad_labels(
 ) -> InputError:
     """Return the error for the bad labels of a table: the first of them, and what can be done."""
     bad, where = find_bad_labels(table, targets, numbers, listing)
-    hint = "labels_missing"
-    if {"decimal_comma"} <= set(bad.kinds) <= {"decimal_comma", "decimal_or_thousands"}:
-        hint = "decimal_comma"
-    elif {"decimal_point"} <= set(bad.kinds) <= {"decimal_point", "decimal_or_thousands"}:
-        hint = "decimal_point"
-    elif set(bad.kinds) == {"decimal_or_thousands"}:
-        hint = "decimal_or_thousands"
+    kinds, unclear = set(bad.kinds), {"decimal_or_thousands"}
     if bad.total == 1:
         end = f"; {where.replace('all are', 'also')}" if where else ""
-        return InputError(f"{table.file}, {bad.first[0]}; accepted: {accepted}{end}", hint=hint)
-    more = f"and {bad.total - len(bad.first):,} more" if bad.total > len(bad.first) else ""
-    end = "; ".join(part for part in (more, where) if part)
-    lines = [*bad.first, *([end] if end else [])]
-    listed = "".join(f"\n  {line}" for line in lines)
+        message = f"{table.file}, {bad.first[0]}; accepted: {accepted}{end}"
+    else:
+        more = f"and {bad.total - len(bad.first):,} more" if bad.total > len(bad.first) else ""
+        end = "; ".join(part for part in (more, where) if part)
+        listed = "".join(f"\n  {line}" for line in (*bad.first, end) if line)
+        message = f"{table.file}: {counted(bad.total, 'label')} cannot be used:{listed}\naccepted: {accepted}"
     return InputError(
-        f"{table.file}: {counted(bad.total, 'label')} cannot be used:{listed}\naccepted: {accepted}", hint=hint
+        message,
+        hint="decimal_or_thousands"
+        if kinds == unclear
+        else "decimal_comma"
+        if kinds - unclear == {"decimal_comma"}
+        else "decimal_point"
+        if kinds - unclear == {"decimal_point"}
+        else "labels_missing",
     )
 
 

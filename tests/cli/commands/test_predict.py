@@ -161,7 +161,7 @@ def test_paths_and_smiles_are_distinguished(model, tmp_path, monkeypatch):
     assert [row["smiles"] for row in rows] == ["CC", "C/C=C/C", "", long]
     assert [bool(row["error"]) for row in rows] == [False, False, True, False]
     assert len(read(predict(model, "data/esol").stdout)) == 1  # no such folder as data: a row with an error
-    for name in ("CC/esol", "x.tsv"):
+    for name in ("CC/esol", "x.json"):
         result = predict(model, name, "--out", "z.csv", code=1)
         assert f"{name}: there is no such file or folder, and it" in result.output
     (tmp_path / "x.xlsx").write_bytes(b"PK")
