@@ -37,6 +37,7 @@ def show_experiment(
     out: Path,
     options: TrainingOptions,
     *,
+    name: str | None = None,
     written: "Recipe | None" = None,
     start: "Callable[[GraphModel], dict[str, Any]] | None" = None,
     differs: Sequence[str] = (),
@@ -68,6 +69,8 @@ def show_experiment(
                 start=start,
                 written=written,
                 differs=differs,
+                name=name,
+                variant=options.variant,
                 callbacks=_screen(out, options, group) if group.is_main else None,
             )
         except Stopped:
@@ -87,12 +90,15 @@ def _screen(out: Path, options: TrainingOptions, group: "Processes") -> "Experim
     """Return the callbacks that show an experiment."""
     import torch
 
+    from grpe_dgl.training.evaluation import has_validation
     from grpe_dgl.workflows.experiment import ExperimentCallbacks
 
     shown: ModelSettings | None = None
 
     def start(data: "Dataset") -> None:
         echo(data_line(data))
+        if not has_validation(data):
+            echo("no graphs to validate on: every epoch is trained, and the model of the last one is taken")
         threads = counted(torch.get_num_threads(), "thread")
         together = f", {group.world_size} processes" if group.world_size > 1 else ""
         echo(f"{group.device}, {threads}{together}; everything goes to {out}")

@@ -11,7 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 from grpe_dgl.data.dataset import Batches, Dataset
 from grpe_dgl.recipe import TrainingRecipe
 from grpe_dgl.training.distributed import SINGLE, Processes
-from grpe_dgl.training.evaluation import batch_of_rows, measure, predict_split
+from grpe_dgl.training.evaluation import batch_of_rows, has_validation, measure, predict_split
 from grpe_dgl.training.history import early_stopping_is_due
 from grpe_dgl.training.loss_window import LossWindow
 from grpe_dgl.training.schedule import Schedule
@@ -52,7 +52,7 @@ def train(
         Where to start. It is updated in place, within an epoch too, so that saving it at any update allows an exact
         resume.
     data
-        The dataset, for its description and the split ``valid``.
+        The dataset, for its description and the split ``valid``; without graphs in that split no epoch is evaluated.
     training
         Resolved: loss and metric are given.
     batches
@@ -76,8 +76,10 @@ def train(
         model = DistributedDataParallel(state.model, device_ids=device_ids)
     division = training_division(state.model, training, processes.device, padded)
     losses = state.losses = LossWindow(processes)
-    valid_labels = data.valid.labels()
-    valid_batches = batch_of_rows(data.valid, training.batch_size)
+    validated = has_validation(data)
+    if validated:
+        valid_labels = data.valid.labels()
+        valid_batches = batch_of_rows(data.valid, training.batch_size)
 
     while len(state.history) < schedule.epochs and not early_stopping_is_due(state.history, training):
         epoch = len(state.history)
@@ -105,7 +107,7 @@ def train(
                 clock.lap("bookkeeping")
         losses.read(state.sums)
         row = _row(state, epoch, schedule, training.metric)
-        if (epoch + 1) % training.evaluate_every == 0 or epoch + 1 == schedule.epochs:
+        if validated and ((epoch + 1) % training.evaluate_every == 0 or epoch + 1 == schedule.epochs):
             begin = time.perf_counter()
             predictions = predict_split(
                 state.model,

@@ -25,7 +25,7 @@ from grpe_dgl.training.launcher import began, forget, launchers, note
 from grpe_dgl.training.run import NO_CALLBACKS, Callbacks, run
 from grpe_dgl.training.stop_request import StopRequest
 from grpe_dgl.workflows.plan import FinishedRun, PlannedRun, plan
-from grpe_dgl.workflows.setting import differences
+from grpe_dgl.workflows.setting import describe_setting, differences
 from grpe_dgl.workflows.summary import summarise, write_summary
 
 SECONDS_TO_APPEAR = 10.0  # for a new file in a folder that another machine exports
@@ -56,6 +56,8 @@ def run_experiment(
     start: Callable[[GraphModel], dict[str, Any]] | None = None,
     written: Recipe | None = None,
     differs: Sequence[str] = (),
+    name: str | None = None,
+    variant: str | None = None,
     callbacks: ExperimentCallbacks | None = None,
 ) -> list[FinishedRun]:
     """Train every run of a recipe, one after the other, and write the table that compares them.
@@ -86,6 +88,10 @@ def run_experiment(
         number of the paper. Those that quote a number of a shipped recipe are compared with that recipe.
     differs
         What else differs from the setting of the paper's number, such as the model that `start` takes weights from.
+    name
+        The recipe's name, for ``results.json``.
+    variant
+        The variant that `recipe` is of the recipe `name`, if it is one: the runs of several are told apart by it.
     callbacks
         Report progress.
 
@@ -113,6 +119,10 @@ def run_experiment(
         finished = []
         for planned in planned_runs:
             data = load(dataset_folder, view=planned.recipe.model.view)
+            own = _without_variants(recipe, planned.variant)
+            as_written = None if written is None else _without_variants(written, planned.variant)
+            about = {"recipe": name, "variant": planned.variant or variant}
+            about |= describe_setting(own, data.manifest, data.task, as_written, differs)
             with callbacks.run(planned, data) as of_run:
                 results = run(
                     planned.recipe,
@@ -122,13 +132,9 @@ def run_experiment(
                     processes=processes,
                     stop=stop,
                     callbacks=of_run,
+                    about=about,
                 )
-            marks = differences(
-                _without_variants(recipe, planned.variant),
-                data.manifest,
-                data.task,
-                None if written is None else _without_variants(written, planned.variant),
-            )
+            marks = differences(own, data.manifest, data.task, as_written)
             finished.append(FinishedRun(planned, results, (*marks, *differs)))
             callbacks.finish(finished[-1])
         if processes.is_main:
