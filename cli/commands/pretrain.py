@@ -25,7 +25,7 @@ RECIPE = "pretrain"
 @click.command("pretrain")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="The checkpoint to write.")
-@click.option("--smiles", default="smiles", show_default=True, help="The column of the molecules.")
+@click.option("--smiles", help="The column of the molecules.  [default: smiles, SMILES, canonical_smiles, ...]")
 @click.option("--recipe", default=RECIPE, show_default=True, help="A recipe with a section pretraining.")
 @click.option("--work", type=click.Path(file_okay=False, path_type=Path),
               help="Folder of the dataset and the run.  [default: --out without its ending, with _run]")  # fmt: skip
@@ -45,7 +45,7 @@ RECIPE = "pretrain"
 def pretrain_command(
     files: tuple[Path, ...],
     out: Path,
-    smiles: str,
+    smiles: str | None,
     recipe: str,
     work: Path | None,
     workers: int | None,

@@ -57,5 +57,6 @@ def train_command(recipe: str, dataset: str | None, from_scratch: bool, options:
         options.out or Path("runs") / name,
         options,
         written=as_written(recipe, options.variant),
+        name=Path(recipe).stem,
         start=start.weights,
     )

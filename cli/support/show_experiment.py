@@ -37,6 +37,7 @@ def show_experiment(
     out: Path,
     options: TrainingOptions,
     *,
+    name: str | None = None,
     written: "Recipe | None" = None,
     start: "Callable[[GraphModel], dict[str, Any]] | None" = None,
     differs: Sequence[str] = (),
@@ -70,6 +71,8 @@ def show_experiment(
                 written=written,
                 differs=differs,
                 measured=measured,
+                name=name,
+                variant=options.variant,
                 callbacks=_screen(out, options, group) if group.is_main else None,
             )
         except Stopped:

@@ -19,7 +19,7 @@ MEASURED = ("valid",)
 
 
 def pretraining_request(
-    recipe: Recipe, files: Sequence[Path], *, name: str, smiles: str = "smiles"
+    recipe: Recipe, files: Sequence[Path], *, name: str, smiles: str | None = None
 ) -> PretrainingRequest:
     """Return how the dataset of a recipe with a section ``pretraining`` is made.
 
@@ -32,7 +32,7 @@ def pretraining_request(
     name
         The dataset's name.
     smiles
-        The column of the molecules.
+        The column of the molecules; None for the usual names.
     """
     section = recipe.pretraining
     if section is None:

@@ -21,7 +21,8 @@ from grpe_dgl.data.molecules.descriptors import NAMES, descriptors, descriptors_
 from grpe_dgl.data.molecules.smiles import graphs_of_smiles, with_lines
 from grpe_dgl.data.sources.raw_graphs import Graphs
 from grpe_dgl.data.sources.source import Job, Source
-from grpe_dgl.data.tables.table import SUFFIXES, Table, is_table
+from grpe_dgl.data.tables.formats import ACCEPTED, is_table
+from grpe_dgl.data.tables.table import Table
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.workers import run_in_order
 from grpe_dgl.messages import counted
@@ -38,8 +39,8 @@ class PretrainingRequest:
 
     files: tuple[Path, ...]
     """Tables of molecules, and folders of tables."""
-    smiles: str = "smiles"
-    """The column of the molecules."""
+    smiles: str | None = None
+    """The column of the molecules; None for the usual names of `grpe_dgl.data.tables.smiles_column`."""
     quantile: float = 0.005
     """Each descriptor is clipped to this quantile and to one minus it."""
     valid: float = 0.01
@@ -60,11 +61,11 @@ class PretrainingRequest:
                 continue
             inside = sorted(file for file in path.rglob("*") if file.is_file() and is_table(file.name))
             if not inside:
-                raise InputError(f"{path} holds no table; accepted: files that end in {', '.join(SUFFIXES)}")
+                raise InputError(f"{path} holds no table; accepted: files that end in {ACCEPTED}")
             found += inside
         tables = [Table(file) for file in found]
         for table in tables:
-            table.place(self.smiles)
+            table.smiles_place(self.smiles)
         return tables
 
     def settings(self) -> dict[str, Any]:
@@ -154,21 +155,21 @@ def pretraining_source(request: PretrainingRequest, workers: int = 1) -> tuple[S
 def _jobs(tables: Sequence[Table], request: PretrainingRequest, limits: Limits) -> Iterator[Job]:
     before = 0  # rows of the tables before
     for table in tables:
-        place, last = table.place(request.smiles), 0
+        place, where, last = table.smiles_place(request.smiles), f"{table.file.name}, {table.noun}", 0
         for first, rows in table.chunks(RUN):
             smiles, lines = [cells[place] for _, cells in rows], [line for line, _ in rows]
             last = first + len(rows)
-            yield functools.partial(_convert, smiles, lines, table.file.name, before + first, request.max_nodes, limits)
+            yield functools.partial(_convert, smiles, lines, where, before + first, request.max_nodes, limits)
         before += last
 
 
 def _convert(
-    smiles: Sequence[str], lines: Sequence[int], file: str, first_row: int, max_nodes: int, limits: Limits
+    smiles: Sequence[str], lines: Sequence[int], where: str, first_row: int, max_nodes: int, limits: Limits
 ) -> Graphs:
     graphs = graphs_of_smiles(smiles, first_row=first_row, max_nodes=max_nodes, one_form=True, compute=limits.label)
     if not len(graphs.num_nodes):
         graphs = replace(graphs, label=np.zeros((0, len(limits.columns)), np.float32))
-    return with_lines(graphs, lines, first_row, file=file)
+    return with_lines(graphs, lines, first_row, where)
 
 
 def _sample(tables: Sequence[Table], request: PretrainingRequest) -> tuple[list[str], int]:
@@ -177,7 +178,7 @@ def _sample(tables: Sequence[Table], request: PretrainingRequest) -> tuple[list[
     sample: list[str] = []
     count = 0
     for table in tables:
-        place = table.place(request.smiles)
+        place = table.smiles_place(request.smiles)
         for _, cells in table.rows():
             count += 1
             if len(sample) < SAMPLE:
