@@ -7,7 +7,14 @@ import click
 from ..support.resolve_dataset import resolve_dataset
 from ..support.show_experiment import show_experiment
 from ..support.start_checkpoint import trained_model
-from ..support.training_options import TrainingOptions, as_written, choose_variant, recipe_overrides, training_options
+from ..support.training_options import (
+    TrainingOptions,
+    as_written,
+    change_recipe,
+    choose_variant,
+    recipe_overrides,
+    training_options,
+)
 
 
 @click.command("train")
@@ -22,9 +29,12 @@ def train_command(recipe: str, dataset: str | None, options: TrainingOptions) ->
     from grpe_dgl.recipe import load_recipe
     from grpe_dgl.recipe.load import read_recipe
 
-    # Not checked yet: a key that the file lacks may be given as an option.
-    training = read_recipe(recipe).get("training")
-    chosen = choose_variant(load_recipe(recipe, recipe_overrides(options, training)), options.variant)
+    written = as_written(recipe, options.variant)
+    if written is not None:
+        chosen = change_recipe(written, options, source=recipe)
+    else:  # a key that the file lacks may be given as an option
+        training = read_recipe(recipe).get("training")
+        chosen = choose_variant(load_recipe(recipe, recipe_overrides(options, training)), options.variant)
     name = Path(recipe).stem if options.variant is None else f"{Path(recipe).stem}_{options.variant}"
     if chosen.start_from is not None:
         raise click.UsageError(
@@ -42,6 +52,4 @@ def train_command(recipe: str, dataset: str | None, options: TrainingOptions) ->
         chosen = chosen.override({"dataset": Path(wanted).name})
         name = f"{name}_{Path(wanted).name}"
     folder = resolve_dataset(wanted, options.data, options.raw_dir)
-    show_experiment(
-        chosen, folder, options.out or Path("runs") / name, options, written=as_written(recipe, options.variant)
-    )
+    show_experiment(chosen, folder, options.out or Path("runs") / name, options, written=written)

@@ -35,6 +35,8 @@ def differences(recipe: Recipe, manifest: Manifest, task: Task, written: Recipe 
     if setting is None:
         return []
     return [
+        *(["a configuration of ours"] if recipe.paper.configuration == "ours" else []),
+        *([] if recipe.paper.differs is None else [recipe.paper.differs]),
         *key_differences(recipe, setting, task),
         *_start_differences(recipe, setting),
         *data_differences(manifest, setting.dataset),
