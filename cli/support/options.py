@@ -51,16 +51,20 @@ raw_dir_option = click.option(
 device_option = click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1, ...")
 
 
-def options_as(kind: type, options: Sequence[Callable[[Any], Any]]) -> Callable[[Command], Command]:
+def options_as(
+    kind: type, options: Sequence[Callable[[Any], Any]], *, argument: str = "options"
+) -> Callable[[Command], Command]:
     """Return a decorator that adds `options` to a command, which receives their values as one object.
 
     Parameters
     ----------
     kind
         A dataclass with one field for each option, of the option's parameter name. The command gets an instance of it
-        as its argument ``options``.
+        as its argument `argument`.
     options
         What `click.option` returned, in the order of the help page.
+    argument
+        The name of the command's argument.
     """
     names = [field.name for field in dataclasses.fields(kind)]
 
@@ -68,7 +72,7 @@ def options_as(kind: type, options: Sequence[Callable[[Any], Any]]) -> Callable[
         @functools.wraps(command)
         def gathered(**values: Any) -> Any:
             chosen = kind(**{name: values.pop(name) for name in names})
-            return command(**values, options=chosen)
+            return command(**values, **{argument: chosen})
 
         decorated: Any = gathered
         for option in reversed(options):

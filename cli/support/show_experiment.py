@@ -87,12 +87,15 @@ def _screen(out: Path, options: TrainingOptions, group: "Processes") -> "Experim
     """Return the callbacks that show an experiment."""
     import torch
 
+    from grpe_dgl.training.evaluation import has_validation
     from grpe_dgl.workflows.experiment import ExperimentCallbacks
 
     shown: ModelSettings | None = None
 
     def start(data: "Dataset") -> None:
         echo(data_line(data))
+        if not has_validation(data):
+            echo("no graphs to validate on: every epoch is trained, and the model of the last one is taken")
         threads = counted(torch.get_num_threads(), "thread")
         together = f", {group.world_size} processes" if group.world_size > 1 else ""
         echo(f"{group.device}, {threads}{together}; everything goes to {out}")

@@ -172,13 +172,14 @@ def by_target(
 
 
 def require_validation(data: Dataset, metric: str) -> None:
-    """Raise unless `metric` is defined on the split ``valid``, so that it can select the best epoch."""
+    """Raise unless `metric` is defined on the split ``valid``, so that it can select the best epoch.
+
+    A dataset without graphs in that split passes: the model of the last epoch is taken then.
+    """
+    if not has_validation(data):
+        return
     path = data.store.path
     again = "make the dataset again with another split"
-    if "valid" not in data.splits or not len(data.valid):
-        raise InputError(
-            f"{path} has no graphs in the split valid, which selects the best epoch; {again}", hint="other_split"
-        )
     if not is_defined(metric, data.valid.labels()):
         others = [other for other in METRICS_OF_KIND[data.task.kind] if is_defined(other, data.valid.labels())]
         size = counted(len(data.valid), "graph")
@@ -189,6 +190,11 @@ def require_validation(data: Dataset, metric: str) -> None:
             hint="other_metric" if others else "other_split",
             value=others[-1] if others else "",
         )
+
+
+def has_validation(data: Dataset) -> bool:
+    """Whether a dataset has graphs in the split ``valid``, which selects the best epoch."""
+    return "valid" in data.splits and len(data.valid) > 0
 
 
 def is_labelled(split: Split) -> bool:

@@ -9,9 +9,10 @@ import torch
 from torch.nn.parallel import DistributedDataParallel
 
 from grpe_dgl.data.dataset import Batches, Dataset
+from grpe_dgl.errors import InputError
 from grpe_dgl.recipe import TrainingRecipe
 from grpe_dgl.training.distributed import SINGLE, Processes
-from grpe_dgl.training.evaluation import batch_of_rows, measure, predict_split, split_loss
+from grpe_dgl.training.evaluation import batch_of_rows, has_validation, measure, predict_split, split_loss
 from grpe_dgl.training.history import early_stopping_is_due
 from grpe_dgl.training.loss_window import LossWindow
 from grpe_dgl.training.schedule import Schedule
@@ -52,7 +53,7 @@ def train(
         Where to start. It is updated in place, within an epoch too, so that saving it at any update allows an exact
         resume.
     data
-        The dataset, for its description and the split ``valid``.
+        The dataset, for its description and the split ``valid``; without graphs in that split no epoch is evaluated.
     training
         Resolved: loss and metric are given.
     batches
@@ -76,8 +77,15 @@ def train(
         model = DistributedDataParallel(state.model, device_ids=device_ids)
     division = training_division(state.model, training, processes.device, padded)
     losses = state.losses = LossWindow(processes)
-    valid_labels = data.valid.labels()
-    valid_batches = batch_of_rows(data.valid, training.batch_size)
+    validated = has_validation(data)
+    if validated:
+        valid_labels = data.valid.labels()
+        valid_batches = batch_of_rows(data.valid, training.batch_size)
+    elif schedule.kind == "plateau":
+        raise InputError(
+            f"training.schedule is plateau, which follows the validation loss, and {data.store.path} has no graphs in "
+            "the split valid; accepted: linear, cosine, constant"
+        )
 
     while not schedule.has_ended(state.history) and not early_stopping_is_due(state.history, training):
         current = schedule.after(state.history)
@@ -108,7 +116,7 @@ def train(
                 clock.lap("bookkeeping")
         losses.read(state.sums)
         row = _row(state, epoch, current, training.metric)
-        if (epoch + 1) % training.evaluate_every == 0 or epoch + 1 == schedule.epochs:
+        if validated and ((epoch + 1) % training.evaluate_every == 0 or epoch + 1 == schedule.epochs):
             begin = time.perf_counter()
             predictions = predict_split(
                 state.model,

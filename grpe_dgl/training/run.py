@@ -20,7 +20,7 @@ from grpe_dgl.recipe import Recipe
 from grpe_dgl.recipe.comparison import require_same_recipe
 from grpe_dgl.training.curves import draw_curves
 from grpe_dgl.training.distributed import SINGLE, Processes
-from grpe_dgl.training.evaluation import batch_of_rows, is_labelled, measure, predict_split
+from grpe_dgl.training.evaluation import batch_of_rows, has_validation, is_labelled, measure, predict_split
 from grpe_dgl.training.history import best_epoch, seconds_by_part, to_csv
 from grpe_dgl.training.loop import train, training_batches
 from grpe_dgl.training.run_folder import RunFolder
@@ -62,6 +62,7 @@ def run(
 ) -> dict[str, Any]:
     """Train one model with one seed, or resume its training, and return its results.
 
+    The split ``valid`` selects the best epoch; without graphs in it, the model of the last epoch is taken.
     The files are those of `grpe_dgl.training.run_folder.RunFolder`. If the run is complete already, its results are
     read and nothing is trained.
 
@@ -166,7 +167,7 @@ def run(
     for row in train(
         state, data, training, batches, schedule, processes=processes, padded=padded, after_step=after_step
     ):
-        is_best = best_epoch(state.history, training.metric) == len(state.history) - 1
+        is_best = not has_validation(data) or best_epoch(state.history, training.metric) == len(state.history) - 1
         # best.ckpt first: if the process is killed between the two, the epoch is repeated with the same result.
         if is_best or not files.best.exists():
             save(files.best, resumable=False)
@@ -220,7 +221,7 @@ def _finish(
     processes.wait()
     best = load_checkpoint(files.best)
     state.model.load_state_dict(best.weights)
-    index = best_epoch(state.history, training.metric)
+    index = best_epoch(state.history, training.metric) if has_validation(data) else len(state.history) - 1
     splits = {}
     for name, split in data.splits.items():
         if not len(split) or not is_labelled(split):

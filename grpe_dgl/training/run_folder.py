@@ -31,7 +31,7 @@ class RunFolder:
 
     @property
     def best(self) -> Path:
-        """The checkpoint with the best validation metric."""
+        """The checkpoint with the best validation metric; of the last epoch where there is no validation split."""
         return self.path / "best.ckpt"
 
     @property

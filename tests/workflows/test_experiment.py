@@ -92,9 +92,9 @@ def test_a_start_fills_every_new_model(dataset, tmp_path):
 
 
 def test_bad_input_is_refused_before_a_folder_is_made(tmp_path):
-    blank = write_dataset(tmp_path / "blank", "regression", num_valid=0)
-    with pytest.raises(InputError, match="blank has no graphs in the split valid") as refused:
+    blank = write_dataset(tmp_path / "blank", "binary", valid_labels=1.0)
+    with pytest.raises(InputError, match="rocauc cannot select the best epoch") as refused:
         run_experiment(recipe(), blank, tmp_path / "out")
-    assert refused.value.hint == "other_split" and not (tmp_path / "out").exists()
+    assert refused.value.hint == "other_metric" and not (tmp_path / "out").exists()
     with pytest.raises(InputError, match="is not a dataset: found no folder$"):
         run_experiment(recipe(), tmp_path / "nowhere", tmp_path / "out")

@@ -96,7 +96,7 @@ def test_says_what_a_split_lacks(run):
     ]
     Path("train.txt").write_text("0\n1\n")
     result = run("t.csv", "--target", "y", "--train-rows", "train.txt", "--name", "rows")
-    assert "the split valid has no graphs; training needs some\n" in result.stdout
+    assert "the split valid has no graphs: no epoch can be selected" in result.stdout
     assert "both 0 and 1" not in result.stdout
 
 
