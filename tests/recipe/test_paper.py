@@ -1,5 +1,6 @@
 """The numbers of the recipes are those of the paper's tables: the LaTeX source is parsed where it is at hand."""
 
+import functools
 import re
 from pathlib import Path
 
@@ -37,6 +38,7 @@ PLACES = {
 }
 
 
+@functools.cache
 def _papers() -> dict[tuple[str, str | None], Paper]:
     papers = {}
     for name in shipped_recipes():

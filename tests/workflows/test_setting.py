@@ -90,7 +90,7 @@ def test_from_scratch_instead_of_a_trained_model():
 
 
 def test_numbers_of_the_paper_are_quoted_once():
-    chosen = [load_recipe(name) for name in shipped_recipes()]
+    chosen = [load_recipe(name) for name in shipped_recipes() if not name.startswith("table_")]
     papers = [each.paper for each in chosen]
     papers += [variant.paper for each in chosen for variant in each.variants.values()]
     numbers = [(paper.table, *paper.numbers.items()) for paper in papers if paper is not None and paper.numbers]
