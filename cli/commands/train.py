@@ -40,6 +40,7 @@ def train_command(recipe: str, dataset: str | None, options: TrainingOptions) ->
         raise click.UsageError(
             f"the recipe {recipe} starts from a model trained with {chosen.start_from}:\n"
             f"  grpe finetune --from {trained_model(chosen.start_from)} {recipe}"
+            + ("" if options.variant is None else f" --variant {options.variant}")
         )
     if chosen.dataset is None and dataset is None:
         raise click.UsageError(f"the recipe {recipe} fits any dataset: choose one with --dataset NAME")
@@ -52,4 +53,11 @@ def train_command(recipe: str, dataset: str | None, options: TrainingOptions) ->
         chosen = chosen.override({"dataset": Path(wanted).name})
         name = f"{name}_{Path(wanted).name}"
     folder = resolve_dataset(wanted, options.data, options.raw_dir)
-    show_experiment(chosen, folder, options.out or Path("runs") / name, options, written=written)
+    show_experiment(
+        chosen,
+        folder,
+        options.out or Path("runs") / name,
+        options,
+        name=Path(recipe).stem,
+        written=written,
+    )

@@ -37,6 +37,7 @@ def show_experiment(
     out: Path,
     options: TrainingOptions,
     *,
+    name: str | None = None,
     written: "Recipe | None" = None,
     start: "Callable[[GraphModel], dict[str, Any]] | None" = None,
     differs: Sequence[str] = (),
@@ -68,6 +69,8 @@ def show_experiment(
                 start=start,
                 written=written,
                 differs=differs,
+                name=name,
+                variant=options.variant,
                 callbacks=_screen(out, options, group) if group.is_main else None,
             )
         except Stopped:
