@@ -4,6 +4,7 @@ import click
 
 from grpe_dgl import __version__
 
+from .commands.attention import attention_command
 from .commands.compare import compare_command
 from .commands.datasets import datasets_command
 from .commands.evaluate import evaluate_command
@@ -37,6 +38,7 @@ for command in (
     compare_command,
     predict_command,
     fingerprint_command,
+    attention_command,
     import_command,
     export_command,
 ):

@@ -26,9 +26,9 @@ from ..support.terminal import echo, table_stream
 def predict_command(arguments: tuple[str, ...], out: Path | None, options: InputOptions) -> None:
     """Predict INPUT with the model in CKPT, or the mean of several.
 
-    INPUT is a table of molecules (.csv, .csv.gz, .smi, .smi.gz), a folder that `grpe preprocess` made, or SMILES. Every
-    row keeps its columns and gets predictions: numbers in the target's own unit, or probabilities. A molecule that
-    cannot be read gets none, and the reason in the column `error`.
+    INPUT is a table of molecules (.csv, .tsv, .txt, .smi or .sdf, also with .gz, .parquet or .xlsx), a folder that
+    `grpe preprocess` made, or SMILES. Every row keeps its columns and gets predictions: numbers in the target's own
+    unit, or probabilities. A molecule that cannot be read gets none, and the reason in the column `error`.
     """
     checkpoints, inputs = checkpoints_and_inputs(arguments)
     if out is not None:
@@ -36,8 +36,9 @@ def predict_command(arguments: tuple[str, ...], out: Path | None, options: Input
     elif options.force:
         raise click.UsageError("--force goes with --out")
 
+    from grpe_dgl.data.tables.rows import unused_names
     from grpe_dgl.inference.bulk import Prediction, write_predictions
-    from grpe_dgl.inference.writers import CSVWriter, Writer, open_table, unused_names
+    from grpe_dgl.inference.writers import CSVWriter, Writer, open_table
 
     prediction = Prediction(tuple(checkpoints), str(choose_device(options.device)))
     ensemble = prediction.ensemble
