@@ -4,6 +4,7 @@ import click
 
 from grpe_dgl import __version__
 
+from .commands.attention import attention_command
 from .commands.datasets import datasets_command
 from .commands.evaluate import evaluate_command
 from .commands.export import export_command
@@ -35,6 +36,7 @@ for command in (
     evaluate_command,
     predict_command,
     fingerprint_command,
+    attention_command,
     import_command,
     export_command,
 ):

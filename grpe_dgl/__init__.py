@@ -3,10 +3,12 @@
 import os
 from typing import TYPE_CHECKING, Any
 
+from grpe_dgl.dgl_import import replace_graphbolt
 from grpe_dgl.version import __version__ as __version__
 
-# Set before anything imports dgl: without it DGL prints a notice and writes a file into the user's home.
+# Before anything imports dgl. Without the first, DGL prints a notice and writes a file into the user's home.
 os.environ.setdefault("DGLBACKEND", "pytorch")
+replace_graphbolt()
 
 if TYPE_CHECKING:
     from grpe_dgl.inference import load as load

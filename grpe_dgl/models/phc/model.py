@@ -38,7 +38,7 @@ class PHC(MessagePassingModel):
         self.convolutions = nn.ModuleList(PHCConvolution(settings, schema.edge_columns) for _ in range(self.depth))
         self.norms = nn.ModuleList(BatchNorm(settings.hidden_size) for _ in range(self.depth))
         self.dropout = nn.Dropout(settings.dropout)
-        self.attention = SoftAttention(settings.components, settings.hidden_size)
+        self.pooling = SoftAttention(settings.components, settings.hidden_size)
         self.head = _head(settings, schema.task.num_outputs)
 
     @classmethod
@@ -58,7 +58,7 @@ class PHC(MessagePassingModel):
 
     def pool(self, graph: dgl.DGLGraph, x: Tensor) -> Tensor:
         """Return (graphs, hidden_size): the gated sum of node states (N, hidden_size)."""
-        return pool(graph, self.attention(x), self.readout)
+        return pool(graph, self.pooling(x), self.readout)
 
 
 class PHCConvolution(nn.Module):
