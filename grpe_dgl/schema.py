@@ -155,7 +155,7 @@ class Schema:
                 raise InputError(f"{model} and {what} do not fit: {key} is {ours!r} for the model, {theirs!r} there")
 
     def different_molecules(self, other: "Schema", *, what: str) -> str | None:
-        """Return a warning if molecules were standardised for a model of this data, but not for `other`, or reversely."""
+        """Return a warning if molecules were standardised for this data and not for `other`, or the other way round."""
         if self.vocabulary != "ogb" or self.standardised_molecules == other.standardised_molecules:
             return None
         ours, theirs = ("standardised", "as given") if self.standardised_molecules else ("as given", "standardised")
