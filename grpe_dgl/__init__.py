@@ -13,8 +13,13 @@ replace_graphbolt()
 if TYPE_CHECKING:
     from grpe_dgl.inference import load as load
     from grpe_dgl.official import import_official as import_official
+    from grpe_dgl.workflows.compare import compare as compare
 
-_MODULE_OF = {"import_official": "grpe_dgl.official", "load": "grpe_dgl.inference"}
+_MODULE_OF = {
+    "compare": "grpe_dgl.workflows.compare",
+    "import_official": "grpe_dgl.official",
+    "load": "grpe_dgl.inference",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,14 @@ from ..support.first_process import say
 from ..support.resolve_dataset import resolve_dataset
 from ..support.show_experiment import show_experiment
 from ..support.start_checkpoint import trained_model
-from ..support.training_options import TrainingOptions, as_written, choose_variant, recipe_overrides, training_options
+from ..support.training_options import (
+    TrainingOptions,
+    as_written,
+    change_recipe,
+    choose_variant,
+    recipe_overrides,
+    training_options,
+)
 
 
 @click.command("train")
@@ -26,14 +33,18 @@ def train_command(recipe: str, dataset: str | None, from_scratch: bool, options:
     from grpe_dgl.recipe.load import read_recipe
     from grpe_dgl.workflows.start import choose_start, starts_from_shipped
 
-    # Not checked yet: a key that the file lacks may be given as an option.
-    training = read_recipe(recipe).get("training")
-    chosen = choose_variant(load_recipe(recipe, recipe_overrides(options, training)), options.variant)
+    written = as_written(recipe, options.variant)
+    if written is not None:
+        chosen = change_recipe(written, options, source=recipe)
+    else:  # a key that the file lacks may be given as an option
+        training = read_recipe(recipe).get("training")
+        chosen = choose_variant(load_recipe(recipe, recipe_overrides(options, training)), options.variant)
     name = Path(recipe).stem if options.variant is None else f"{Path(recipe).stem}_{options.variant}"
     if chosen.start_from is not None and not from_scratch and not starts_from_shipped(chosen):
         raise click.UsageError(
             f"the recipe {recipe} starts from a model trained with {chosen.start_from}:\n"
             f"  grpe finetune --from {trained_model(chosen.start_from)} {recipe}"
+            + ("" if options.variant is None else f" --variant {options.variant}")
         )
     if chosen.dataset is None and dataset is None:
         raise click.UsageError(f"the recipe {recipe} fits any dataset: choose one with --dataset NAME")
@@ -56,7 +67,7 @@ def train_command(recipe: str, dataset: str | None, from_scratch: bool, options:
         folder,
         options.out or Path("runs") / name,
         options,
-        written=as_written(recipe, options.variant),
         name=Path(recipe).stem,
+        written=written,
         start=start.weights,
     )

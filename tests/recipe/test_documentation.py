@@ -10,7 +10,7 @@ import yaml
 
 from grpe_dgl.models.grpe.settings import GRPESettings
 from grpe_dgl.objectives import LOSSES_OF_KIND, METRICS_OF_KIND
-from grpe_dgl.recipe import Paper, Recipe, TrainingRecipe, Variant, load_recipe
+from grpe_dgl.recipe import Flag, Paper, Recipe, TrainingRecipe, Variant, load_recipe
 from grpe_dgl.recipe.fields import kind_of
 from grpe_dgl.recipe.pretraining import PretrainingRecipe
 
@@ -20,6 +20,7 @@ SECTIONS = {
     "model.": GRPESettings,
     "training.": TrainingRecipe,
     "pretraining.": PretrainingRecipe,
+    "training.flag.": Flag,
     "paper.": Paper,
     "variants.NAME.": Variant,
 }
