@@ -11,8 +11,13 @@ os.environ.setdefault("DGLBACKEND", "pytorch")
 if TYPE_CHECKING:
     from grpe_dgl.inference import load as load
     from grpe_dgl.official import import_official as import_official
+    from grpe_dgl.workflows.fit import fit as fit
 
-_MODULE_OF = {"import_official": "grpe_dgl.official", "load": "grpe_dgl.inference"}
+_MODULE_OF = {
+    "fit": "grpe_dgl.workflows.fit",
+    "import_official": "grpe_dgl.official",
+    "load": "grpe_dgl.inference",
+}
 
 
 def __getattr__(name: str) -> Any:

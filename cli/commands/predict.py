@@ -26,6 +26,7 @@ from ..support.terminal import echo, table_stream
 def predict_command(arguments: tuple[str, ...], out: Path | None, options: InputOptions) -> None:
     """Predict INPUT with the model in CKPT, or the mean of several.
 
+    CKPT is a checkpoint or the folder of a finished run, which stands for all of its models: seeds or folds.
     INPUT is a table of molecules (.csv, .csv.gz, .smi, .smi.gz), a folder that `grpe preprocess` made, or SMILES. Every
     row keeps its columns and gets predictions: numbers in the target's own unit, or probabilities. A molecule that
     cannot be read gets none, and the reason in the column `error`.

@@ -24,6 +24,9 @@ from grpe_dgl.workflows.plan import FinishedRun, PlannedRun, plan
 from grpe_dgl.workflows.setting import differences
 from grpe_dgl.workflows.summary import summarise, write_summary
 
+DATA = "data"
+"""The folder of a dataset that belongs to one run alone; a folder with nothing else is a new one."""
+
 
 @dataclass(frozen=True)
 class ExperimentCallbacks:
@@ -141,7 +144,7 @@ def _prepare_folder(recipe: Recipe, out: Path, *, resume: bool, stack: contextli
         stack.enter_context(exclusive(out, what="is training"))
     except OSError as error:
         raise InputError(f"{out} cannot be written to: {error.strerror}") from None
-    if any(file.name != ".lock" for file in out.iterdir()):
+    if any(file.name not in (".lock", DATA) for file in out.iterdir()):
         if not resume:
             raise InputError(f"{out} exists already, and resume is not set", hint="resume_run")
         if not saved.exists():
