@@ -11,7 +11,7 @@ from grpe_dgl.messages import counted
 from ..support.bulk_progress import follow
 from ..support.device import choose_device
 from ..support.output_file import OUTPUTS, check_output
-from ..support.predict_inputs import InputOptions, checkpoints_and_inputs, input_options, open_rows
+from ..support.predict_inputs import InputOptions, checkpoints_and_inputs, input_options, one_run_folder, open_rows
 from ..support.terminal import echo, table_stream
 
 
@@ -22,8 +22,16 @@ from ..support.terminal import echo, table_stream
     type=click.Path(path_type=Path),
     help="A .csv, .csv.gz or .parquet file.  [default: CSV on standard output]",
 )
+@click.option(
+    "--interval",
+    type=float,
+    metavar="LEVEL",
+    help="Add intervals, or for classes calibrated probabilities and sets, that hold with this probability: 0.9.",
+)
 @input_options
-def predict_command(arguments: tuple[str, ...], out: Path | None, options: InputOptions) -> None:
+def predict_command(
+    arguments: tuple[str, ...], out: Path | None, interval: float | None, options: InputOptions
+) -> None:
     """Predict INPUT with the model in CKPT, or the mean of several.
 
     CKPT is a checkpoint or the folder of a finished run, which stands for all of its models: seeds or folds.
@@ -32,6 +40,11 @@ def predict_command(arguments: tuple[str, ...], out: Path | None, options: Input
     cannot be read gets none, and the reason in the column `error`.
     """
     checkpoints, inputs = checkpoints_and_inputs(arguments)
+    run_folder = None
+    if interval is not None:
+        if not 0 < interval < 1:
+            raise click.BadParameter(f"{interval:g}; accepted: between 0 and 1, such as 0.9", param_hint="--interval")
+        run_folder = one_run_folder(arguments, inputs)
     if out is not None:
         check_output(out, force=options.force, suffixes=OUTPUTS)
     elif options.force:
@@ -40,8 +53,10 @@ def predict_command(arguments: tuple[str, ...], out: Path | None, options: Input
     from grpe_dgl.inference.bulk import Prediction, write_predictions
     from grpe_dgl.inference.writers import CSVWriter, Writer, open_table, unused_names
 
-    prediction = Prediction(tuple(checkpoints), str(choose_device(options.device)))
+    prediction = Prediction(tuple(checkpoints), str(choose_device(options.device)), interval, run_folder)
     ensemble = prediction.ensemble
+    if interval is not None and ensemble.calibration is not None and ensemble.calibration.note is not None:
+        echo(f"--interval: {ensemble.calibration.note}", err=True)
     rows = open_rows(inputs, ensemble.members[0], options)
     added = unused_names([*ensemble.text_columns, *ensemble.number_columns, "error"], rows.columns)
     num_texts = len(ensemble.text_columns)

@@ -24,6 +24,7 @@ HINTS = {
     "allow_overlap": "--allow-overlap measures it all the same, --split train measures the training graphs alone",
     "fewer_workers": "--workers sets their number",
     "import_weights": "`grpe import {value} --heads HEADS --dataset DATASET --out CKPT` makes a checkpoint of them",
+    "make_calibration": "`grpe fit TABLE --target COLUMN` calibrates on its test split, with --folds 5 on every row",
     "make_encoding": "`grpe preprocess DATASET --encodings {value}` computes it",
     "make_dataset": "make one with `grpe preprocess`",
     "other_metric": _OTHER_SPLIT + "; or --set training.metric={value}",

@@ -84,6 +84,15 @@ def checkpoints_and_inputs(arguments: tuple[str, ...]) -> tuple[list[Path], list
     return checkpoints, inputs
 
 
+def one_run_folder(arguments: tuple[str, ...], inputs: list[str]) -> Path:
+    """Return the folder of the run whose models the arguments name; intervals are of all models of one run."""
+    models = arguments[: len(arguments) - len(inputs)]
+    if len(models) > 1:
+        raise click.UsageError(f"--interval: {len(models)} models; accepted: the folder of one run")
+    path = Path(models[0])
+    return path if path.is_dir() else path.parent
+
+
 def open_rows(inputs: list[str], predictor: "Predictor", options: InputOptions) -> "Rows":
     """Return the rows of one table, one processed dataset, or SMILES given as arguments."""
     from grpe_dgl.data.tables.table import Table

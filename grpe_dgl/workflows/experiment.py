@@ -99,7 +99,7 @@ def run_experiment(
         require_validation(data, metric)
     with contextlib.ExitStack() as stack:
         if processes.is_main:
-            _prepare_folder(recipe, out, resume=resume, stack=stack)
+            prepare_folder(recipe, out, resume=resume, stack=stack)
             for planned in planned_runs:
                 prepare_encodings(data.store, planned.recipe.model.view.encodings)
         processes.wait()
@@ -134,7 +134,7 @@ def _without_variants(recipe: Recipe, variant: str | None) -> Recipe:
     return recipe if variant is None or variant not in recipe.variants else recipe.variant(variant)
 
 
-def _prepare_folder(recipe: Recipe, out: Path, *, resume: bool, stack: contextlib.ExitStack) -> None:
+def prepare_folder(recipe: Recipe, out: Path, *, resume: bool, stack: contextlib.ExitStack) -> None:
     """Make the folder of an experiment, or check that it can be resumed with this recipe; lock it for `stack`."""
     saved = out / "recipe.yaml"
     if out.exists() and not out.is_dir():

@@ -1,7 +1,6 @@
 """From a table of molecules to a model in one call."""
 
 import contextlib
-import csv
 import dataclasses
 import tempfile
 import warnings
@@ -11,17 +10,24 @@ from typing import Any
 
 import torch
 
+from grpe_dgl.data import splits
 from grpe_dgl.data.molecules.smiles import MAX_NODES
-from grpe_dgl.data.sources.csv import CSVRequest, csv_source
-from grpe_dgl.data.store.preprocess import existing, preprocess
+from grpe_dgl.data.sources.csv import CSVRequest
 from grpe_dgl.errors import InputError
+from grpe_dgl.inference.calibration import Calibration
 from grpe_dgl.inference.run_predictor import SHOWN, RunPredictor
+from grpe_dgl.io.run_models import BEST
 from grpe_dgl.recipe import Recipe, load_recipe
 from grpe_dgl.recipe.load import read_recipe
 from grpe_dgl.recipe.overrides import parse_overrides, shorten
-from grpe_dgl.training.distributed import Processes
+from grpe_dgl.training.distributed import SINGLE, Processes
 from grpe_dgl.training.stop_request import StopRequest
+from grpe_dgl.workflows.calibrate import calibrate_split
+from grpe_dgl.workflows.cross_validation import cross_validate
 from grpe_dgl.workflows.experiment import DATA, ExperimentCallbacks, run_experiment
+from grpe_dgl.workflows.folds import FoldPlan
+from grpe_dgl.workflows.plan import FinishedRun
+from grpe_dgl.workflows.table_data import make_dataset, require_new, skipped_rows
 
 
 def fit(
@@ -38,6 +44,9 @@ def fit(
     split_column: str | None = None,
     fractions: Sequence[float] = (0.8, 0.1, 0.1),
     seed: int = 0,
+    folds: int | None = None,
+    repeats: int = 1,
+    final: bool = False,
     out: str | Path | None = None,
     resume: bool = False,
     name: str | None = None,
@@ -70,6 +79,12 @@ def fit(
         With fractions of 1, 0, 0 every row is trained on, and the model of the last epoch is taken.
     seed
         Of the random split and of training.
+    folds, repeats
+        A cross-validation instead of one split: so many folds, divided anew so many times, by the rule `split`;
+        by ``"column"``, rows of one value stay in one fold. All models together are the predictor.
+    final
+        With folds: train one more model on all rows, for the median of the folds' best epochs. It is in the folder
+        ``final`` of `out`.
     out
         The folder of the run; a temporary one, removed at the end, if None.
     resume
@@ -98,6 +113,10 @@ def fit(
     >>> model.predict(frame)["predicted_logS"]                          # doctest: +SKIP
     """
     targets = (target,) if isinstance(target, str) else tuple(target)
+    if folds is None and (repeats != 1 or final):
+        raise InputError("repeats and final go with folds; accepted: folds=5")
+    if final and out is None:
+        raise InputError("the final model is in the folder of the run; accepted with final: out=FOLDER")
     with contextlib.ExitStack() as stack:
         file, index = _as_file(table, [smiles, *targets, *([split_column] if split_column else [])], stack)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="grpe-fit-")) if out is None else out)
@@ -117,16 +136,14 @@ def fit(
         chosen = own_recipe(recipe, request.dataset, settings=settings, epochs=epochs, seed=seed)
         if out is not None:
             require_new(folder, resume=resume)
-        make_dataset(request, folder / DATA, workers=workers)
-        run_experiment(
-            chosen,
-            folder / DATA,
-            folder,
-            resume=resume,
-            processes=Processes(device=torch.device(device)),
-            stop=stop,
-            callbacks=callbacks,
-        )
+        plan = fold_plan(request, folds, repeats) if folds is not None else None
+        make_dataset(request if plan is None else all_rows(request), folder / DATA, workers=workers)
+        options: dict[str, Any] = {"resume": resume, "stop": stop, "callbacks": callbacks}
+        options["processes"] = Processes(device=torch.device(device))
+        if plan is None:
+            fit_split(chosen, request.split, folder, **options)
+        else:
+            cross_validate(chosen, folder / DATA, file, folder, plan, final=final, **options)
         predictor = RunPredictor.of_folder(folder, device=device)
         predictor.skipped = {row if index is None else index[row]: why for row, why in skipped_rows(folder / DATA)}
     if predictor.skipped:
@@ -137,6 +154,46 @@ def fit(
             stacklevel=2,
         )
     return predictor
+
+
+def fit_split(recipe: Recipe, rule: str, out: Path, **options: Any) -> tuple[list[FinishedRun], Calibration | None]:
+    """Train a recipe's runs on the dataset in `out` and calibrate them together on its test split.
+
+    Parameters
+    ----------
+    recipe
+        From `own_recipe`.
+    rule
+        By which the rows were divided.
+    out
+        The folder of the run.
+    **options
+        See `grpe_dgl.workflows.experiment.run_experiment`.
+    """
+    finished = run_experiment(recipe, out / DATA, out, **options)
+    if not options.get("processes", SINGLE).is_main:
+        return finished, None
+    return finished, calibrate_split(out / DATA, [run.planned.folder / BEST for run in finished], rule, out)
+
+
+def fold_plan(request: CSVRequest, folds: int, repeats: int) -> FoldPlan:
+    """Return the plan of a cross-validation by the rule and the seed of a request; its fractions give valid's share."""
+    train, valid, _ = splits.check_fractions(request.fractions)
+    return FoldPlan(
+        folds=folds,
+        repeats=repeats,
+        split=request.split,
+        column=request.split_column,
+        valid=valid / (train + valid),
+        seed=request.seed,
+    )
+
+
+def all_rows(request: CSVRequest) -> CSVRequest:
+    """Return the request for a dataset of all rows in one split, which a cross-validation divides itself."""
+    return dataclasses.replace(
+        request, split="random", split_column=None, split_files={}, fractions=(1.0, 0.0, 0.0), seed=0
+    )
 
 
 def own_recipe(
@@ -167,29 +224,6 @@ def own_recipe(
     if chosen.variants:
         raise InputError(f"the recipe has the variants {', '.join(chosen.variants)}; accepted: a recipe without")
     return dataclasses.replace(chosen, dataset=dataset, paper=None)
-
-
-def require_new(out: Path, *, resume: bool) -> None:
-    """Raise if the folder of a run is in use, before anything is written to it."""
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out} exists and is not a folder")
-    if not resume and out.exists() and any(file.name not in (".lock", DATA) for file in out.iterdir()):
-        raise InputError(f"{out} exists already, and resume is not set", hint="resume_run")
-
-
-def make_dataset(request: CSVRequest, folder: Path, *, workers: int = 1) -> list[str]:
-    """Make the dataset of a table unless it is there, made with the same settings; return notes for the user."""
-    if existing(folder, request.settings()) is not None:
-        return []
-    source, notes = csv_source(request)
-    preprocess(source, folder, workers=workers)
-    return notes
-
-
-def skipped_rows(dataset_folder: Path) -> list[tuple[int, str]]:
-    """Return the rows of a dataset's source that became no graph, with the reasons."""
-    with (dataset_folder / "skipped.csv").open(newline="", encoding="utf-8") as file:
-        return [(int(row["row"]), row["reason"]) for row in csv.DictReader(file)]
 
 
 def _as_file(table: Any, columns: Sequence[str], stack: contextlib.ExitStack) -> tuple[Path, Any]:
