@@ -28,7 +28,7 @@ from grpe_dgl.recipe import Recipe
 Array = npt.NDArray[Any]
 
 
-class _Estimator(BaseEstimator):  # type: ignore[misc]
+class _Estimator(BaseEstimator):
     """What both estimators share; their parameters are those of `grpe_dgl.fit`.
 
     Parameters
@@ -128,7 +128,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
             self.predictor_ = RunPredictor([_from_bytes(content, self.device) for content in checkpoints])
 
 
-class GRPERegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
+class GRPERegressor(RegressorMixin, _Estimator):
     """A graph transformer that predicts one or several numbers of molecules; takes SMILES.
 
     Attributes
@@ -162,7 +162,7 @@ class GRPERegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         return values[:, 0] if self._one_dimensional else values
 
 
-class GRPEClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
+class GRPEClassifier(ClassifierMixin, _Estimator):
     """A graph transformer that predicts classes of molecules; takes SMILES.
 
     Attributes

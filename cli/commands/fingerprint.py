@@ -30,8 +30,9 @@ def fingerprint_command(arguments: tuple[str, ...], out: Path, layers: int, opti
         raise click.UsageError(f"{len(checkpoints)} checkpoints; accepted: one")
     check_output(out, force=options.force, suffixes=(*OUTPUTS, ".npy"))
 
+    from grpe_dgl.data.tables.rows import unused_names
     from grpe_dgl.inference.bulk import Fingerprint, write_fingerprints
-    from grpe_dgl.inference.writers import open_table, unused_names
+    from grpe_dgl.inference.writers import open_table
 
     fingerprint = Fingerprint(checkpoints[0], str(choose_device(options.device)), layers)
     fingerprint.predictor.require_layers(layers)

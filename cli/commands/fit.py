@@ -51,10 +51,11 @@ def fit_command(
 
     if folds is None and (repeats is not None or final):
         raise click.UsageError("--repeats and --final go with --folds")
-    request = table.request(file, options.seed or 0)
+    name = table.name or file.name.split(".")[0]
+    out = options.out or Path("runs") / name
+    request = table.request(file, options.seed or 0, listing_folder=out.parent)
     changes = recipe_overrides(options, read_recipe(recipe).get("training"))
     chosen = own_recipe(recipe, request.dataset, settings=changes)
-    out = options.out or Path("runs") / request.dataset
     require_new(out, resume=options.resume)
     plan = None if folds is None else fold_plan(request, folds, repeats or 1)
     made_of = request if plan is None else all_rows(request)
@@ -70,7 +71,7 @@ def fit_command(
     if made is not None:
         show_table_notes(folder, notes, splits=plan is None)
     if plan is not None:
-        show_folds(chosen, file, out, plan, options, final=final)
+        show_folds(chosen, request.table(), out, plan, options, final=final)
         return
     finished, calibration = train_and_show(
         functools.partial(fit_split, chosen, request.split, out), chosen, folder, out, options

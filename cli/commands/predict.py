@@ -35,9 +35,9 @@ def predict_command(
     """Predict INPUT with the model in CKPT, or the mean of several.
 
     CKPT is a checkpoint or the folder of a finished run, which stands for all of its models: seeds or folds.
-    INPUT is a table of molecules (.csv, .csv.gz, .smi, .smi.gz), a folder that `grpe preprocess` made, or SMILES. Every
-    row keeps its columns and gets predictions: numbers in the target's own unit, or probabilities. A molecule that
-    cannot be read gets none, and the reason in the column `error`.
+    INPUT is a table of molecules (.csv, .tsv, .txt, .smi or .sdf, also with .gz, .parquet or .xlsx), a folder that
+    `grpe preprocess` made, or SMILES. Every row keeps its columns and gets predictions: numbers in the target's own
+    unit, or probabilities. A molecule that cannot be read gets none, and the reason in the column `error`.
     """
     checkpoints, inputs = checkpoints_and_inputs(arguments)
     run_folder = None
@@ -50,8 +50,9 @@ def predict_command(
     elif options.force:
         raise click.UsageError("--force goes with --out")
 
+    from grpe_dgl.data.tables.rows import unused_names
     from grpe_dgl.inference.bulk import Prediction, write_predictions
-    from grpe_dgl.inference.writers import CSVWriter, Writer, open_table, unused_names
+    from grpe_dgl.inference.writers import CSVWriter, Writer, open_table
 
     prediction = Prediction(tuple(checkpoints), str(choose_device(options.device)), interval, run_folder)
     ensemble = prediction.ensemble

@@ -29,11 +29,12 @@ def csv_command(
 ) -> None:
     """Make a dataset of FILE, a table of molecules.
 
-    FILE is .csv, .csv.gz, .smi or .smi.gz.
+    FILE is .csv, .tsv, .txt, .smi or .sdf, each also with .gz, .parquet or .xlsx. Separators, encoding and compression
+    are detected.
     """
     from grpe_dgl.data.sources.csv import csv_source
 
-    request = table.request(file, seed)
+    request = table.request(file, seed, listing_folder=data)
     notes: list[str] = []
 
     def make() -> Any:

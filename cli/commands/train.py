@@ -43,5 +43,10 @@ def train_command(recipe: str, dataset: str | None, options: TrainingOptions) ->
         name = f"{name}_{Path(wanted).name}"
     folder = resolve_dataset(wanted, options.data, options.raw_dir)
     show_experiment(
-        chosen, folder, options.out or Path("runs") / name, options, written=as_written(recipe, options.variant)
+        chosen,
+        folder,
+        options.out or Path("runs") / name,
+        options,
+        name=Path(recipe).stem,
+        written=as_written(recipe, options.variant),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grpe_dgl.data.tables.table import SUFFIXES, is_table
+from grpe_dgl.data.tables.formats import SUFFIXES, is_table
 from grpe_dgl.io.run_models import is_run_folder, models_of
 from grpe_dgl.messages import counted
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from grpe_dgl.inference import Predictor
     from grpe_dgl.inference.inputs import Rows
 
-OTHER_FILES = (".tsv", ".txt", ".xlsx", ".sdf", ".mol", ".json", ".parquet", ".npy", ".zip")  # no SMILES ends in these
+OTHER_FILES = (".xls", ".ods", ".mol", ".json", ".npy", ".zip")  # no SMILES ends in these
 ROWS_PER_WORKER = 5_000  # with fewer, the work is done before another process has started
-SMILES, MAX_NODES = "smiles", 512  # defaults
+MAX_NODES = 512  # default
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +30,7 @@ class InputOptions:
 
     force: bool
     smiles: str | None
+    sheet: str | None
     split: str | None
     device: str
     max_nodes: int | None
@@ -48,7 +49,9 @@ input_options = options_as(
     InputOptions,
     (
         click.option("--force", is_flag=True, help="Overwrite --out."),
-        click.option("--smiles", help=f"The table's column of molecules.  [default: {SMILES}]"),
+        click.option("--smiles", help="The table's column of molecules.  "
+                     "[default: smiles, SMILES, canonical_smiles, ...]"),
+        click.option("--sheet", help="Of an Excel workbook.  [default: the first with a column of SMILES]"),
         click.option("--split", help="Of a processed dataset: only this split.  [default: every graph]"),
         device_option,
         click.option("--max-nodes", type=click.IntRange(min=1),
@@ -107,12 +110,14 @@ def open_rows(inputs: list[str], predictor: "Predictor", options: InputOptions) 
     path = Path(inputs[0])
     if files and path.is_dir():
         _refuse("a table", "--smiles", options.smiles)
+        _refuse("an Excel workbook", "--sheet", options.sheet)
         _refuse("molecules", "--max-nodes", options.max_nodes)
         return _open_dataset(path, predictor, options.split)
     _refuse("a processed dataset", "--split", options.split)
     max_nodes = options.max_nodes or MAX_NODES
     if not files:
         _refuse("a table", "--smiles", options.smiles)
+        _refuse("an Excel workbook", "--sheet", options.sheet)
         predictor.require_molecules()
         return smiles_rows(inputs, max_nodes=max_nodes)
     predictor.require_molecules()
@@ -122,7 +127,10 @@ def open_rows(inputs: list[str], predictor: "Predictor", options: InputOptions) 
         raise InputError(
             f"{path}: accepted: a table ({', '.join(SUFFIXES)}), a folder that `grpe preprocess` made, or SMILES"
         )
-    return table_rows(Table(path), options.smiles or SMILES, max_nodes=max_nodes)
+    table = Table(path, sheet=options.sheet)
+    for note in table.notes:
+        echo(note, err=True)
+    return table_rows(table, options.smiles, max_nodes=max_nodes)
 
 
 def _open_dataset(path: Path, predictor: "Predictor", split: str | None) -> "Rows":

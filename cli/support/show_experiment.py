@@ -39,6 +39,7 @@ def show_experiment(
     out: Path,
     options: TrainingOptions,
     *,
+    name: str | None = None,
     written: "Recipe | None" = None,
     start: "Callable[[GraphModel], dict[str, Any]] | None" = None,
     differs: Sequence[str] = (),
@@ -51,7 +52,17 @@ def show_experiment(
     from grpe_dgl.workflows.experiment import run_experiment
 
     finished = train_and_show(
-        functools.partial(run_experiment, recipe, dataset_folder, out, start=start, written=written, differs=differs),
+        functools.partial(
+            run_experiment,
+            recipe,
+            dataset_folder,
+            out,
+            start=start,
+            written=written,
+            differs=differs,
+            name=name,
+            variant=options.variant,
+        ),
         recipe,
         dataset_folder,
         out,

@@ -9,13 +9,14 @@ from .show_experiment import train_and_show
 from .training_options import TrainingOptions
 
 if TYPE_CHECKING:
+    from grpe_dgl.data.tables.table import Table
     from grpe_dgl.inference.calibration import Calibration
     from grpe_dgl.recipe import Recipe
     from grpe_dgl.workflows.folds import FoldPlan
 
 
 def show_folds(
-    recipe: "Recipe", file: Path, out: Path, plan: "FoldPlan", options: TrainingOptions, *, final: bool
+    recipe: "Recipe", source: "Table", out: Path, plan: "FoldPlan", options: TrainingOptions, *, final: bool
 ) -> None:
     """Train the models of every fold, show progress and print what they reach together.
 
@@ -27,7 +28,7 @@ def show_folds(
     from grpe_dgl.workflows.summary import table
 
     folder = out / DATA
-    train = functools.partial(cross_validate, recipe, folder, file, out, plan, final=final)
+    train = functools.partial(cross_validate, recipe, folder, source, out, plan, final=final)
     found = train_and_show(train, recipe, folder, out, options)
     if not found.summary:
         return  # another process prints

@@ -33,8 +33,12 @@ class _Fractions(click.ParamType):
 class TableOptions:
     """Which columns of a table are molecules and targets, and how its rows are divided."""
 
-    smiles: str
+    smiles: str | None
+    sheet: str | None
     targets: tuple[str, ...]
+    decimal: str
+    thousands: str | None
+    bad_labels: str
     task: str | None
     positive: tuple[str, ...]
     split: str | None
@@ -46,16 +50,34 @@ class TableOptions:
     max_nodes: int
     name: str | None
 
-    def request(self, file: Path, seed: int) -> "CSVRequest":
-        """Return the request for a dataset of `file`; `seed` is that of the random split."""
+    def request(self, file: Path, seed: int, listing_folder: Path = Path()) -> "CSVRequest":
+        """Return the request for a dataset of `file`.
+
+        Parameters
+        ----------
+        file
+            The table.
+        seed
+            Seed of the random split.
+        listing_folder
+            Where the list of labels that cannot be used is written, if there are any.
+        """
         from grpe_dgl.data.sources.csv import CSVRequest
+        from grpe_dgl.data.tables.number_format import NumberFormat
 
         files = {"train": self.train_rows, "valid": self.valid_rows, "test": self.test_rows}
         split_files = {split: rows for split, rows in files.items() if rows is not None}
-        request = CSVRequest(
+        name = self.name or file.name.split(".")[0]
+        if Path(name).name != name:
+            raise click.BadParameter(f"{name!r}; accepted: the name of a folder", param_hint="--name")
+        return CSVRequest(
             file=file,
+            sheet=self.sheet,
             smiles=self.smiles,
-            targets=self.targets,
+            targets=tuple(target.strip() or target for target in self.targets),
+            numbers=NumberFormat(self.decimal, self.thousands),
+            bad_labels=self.bad_labels,
+            bad_labels_file=listing_folder / f"{name}_bad_labels.csv",
             task=self.task,
             positive=self.positive,
             split=self.split or ("column" if self.split_column else "index" if split_files else "random"),
@@ -64,20 +86,26 @@ class TableOptions:
             fractions=self.fractions,
             seed=seed,
             max_nodes=self.max_nodes,
-            name=self.name,
+            name=name,
         )
-        if Path(request.dataset).name != request.dataset:
-            raise click.BadParameter(f"{request.dataset!r}; accepted: the name of a folder", param_hint="--name")
-        return request
 
 
 table_options = options_as(
     TableOptions,
     (
-        click.option("--smiles", default="smiles", show_default=True, help="The column of the molecules."),
+        click.option("--smiles",
+                     help="The column of the molecules.  [default: smiles, SMILES, canonical_smiles, ...]"),
+        click.option("--sheet", help="Of an Excel workbook.  [default: the first with a column of SMILES]"),
         click.option("--target", "targets", multiple=True, required=True,
                      help="A column to predict; repeat it for more. A blank cell is a missing label, as is NA or "
                      "null."),
+        click.option("--decimal", type=click.Choice([".", ","]), default=".", show_default=True,
+                     help="Decimal separator."),
+        click.option("--thousands", type=click.Choice([".", ","]),
+                     help="Separator of thousands, where 1,234 is 1234."),
+        click.option("--bad-labels", type=click.Choice(["refuse", "missing"]), default="refuse", show_default=True,
+                     help="What to do with labels such as '<10' or '5 nM': stop and list them, or take them for "
+                     "missing labels."),
         click.option("--task", type=click.Choice(["regression", "classification"]),
                      help="What the targets are.  [default: inferred and printed]"),
         click.option("--positive", multiple=True, metavar="CLASS", help="Of two classes, the positive one; repeat it "

@@ -16,9 +16,9 @@ from grpe_dgl.data.store.arrays import ArraysInMemory, GraphArrays
 from grpe_dgl.data.store.manifest import FILE
 from grpe_dgl.data.store.store import Store
 from grpe_dgl.data.store.validation import pack
-from grpe_dgl.data.tables.column_types import INTEGER, NUMBER, TEXT, column_types
+from grpe_dgl.data.tables.column_types import INTEGER, NUMBER, TEXT
+from grpe_dgl.data.tables.rows import unused_names
 from grpe_dgl.data.tables.table import Table
-from grpe_dgl.inference.writers import unused_names
 from grpe_dgl.schema import unlabelled
 
 SIZE = 500  # rows at a time: batches are full, and progress shows every few seconds for the largest models, too
@@ -59,18 +59,12 @@ def smiles_rows(smiles: Sequence[str], *, max_nodes: int = MAX_NODES) -> Rows:
     return Rows(["smiles"], len(smiles), "molecule", jobs, lambda: [TEXT])
 
 
-def table_rows(table: Table, smiles: str, *, max_nodes: int = MAX_NODES) -> Rows:
-    """Return the rows of a table whose column `smiles` has molecules."""
-    # SMILES, Smiles: upper and lower case do not matter if only one column matches.
-    alike = [name for name in table.columns if name.lower() == smiles.lower()]
-    place = table.place(alike[0] if len(alike) == 1 else smiles)
-    total = sum(1 for _ in table.rows())  # also finds a malformed row before the work starts
+def table_rows(table: Table, smiles: str | None = None, *, max_nodes: int = MAX_NODES) -> Rows:
+    """Return the rows of a table, with the molecules of the column that `Table.smiles_place` finds."""
+    place = table.smiles_place(smiles)
+    total = table.count()  # also finds a malformed row before the work starts
     rows = ((cells, cells[place].strip()) for _, cells in table.rows())
-
-    def types() -> list[str]:
-        return column_types((cells for _, cells in table.rows()), len(table.columns))
-
-    return Rows(table.columns, total, "molecule", _jobs(rows, max_nodes), types)
+    return Rows(table.columns, total, "molecule", _jobs(rows, max_nodes), table.types)
 
 
 def dataset_rows(data: Dataset, split: str | None) -> Rows:

@@ -1,7 +1,8 @@
 """Train one model with one seed in a folder: start or resume, save checkpoints, evaluate the best one."""
 
+import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,15 +21,18 @@ from grpe_dgl.recipe import Recipe
 from grpe_dgl.recipe.comparison import require_same_recipe
 from grpe_dgl.training.curves import draw_curves
 from grpe_dgl.training.distributed import SINGLE, Processes
+from grpe_dgl.training.environment import PeakMemory, hardware, versions
 from grpe_dgl.training.evaluation import batch_of_rows, has_validation, is_labelled, measure, predict_split
 from grpe_dgl.training.history import best_epoch, seconds_by_part, to_csv
 from grpe_dgl.training.loop import train, training_batches
+from grpe_dgl.training.predictions import SPLITS, Predictions
 from grpe_dgl.training.run_folder import RunFolder
 from grpe_dgl.training.schedule import Schedule
 from grpe_dgl.training.state import State, make_optimizer, seed_everything
 from grpe_dgl.training.step import training_division
 from grpe_dgl.training.stop_request import Stopped, StopRequest
 
+NOT_METRICS = ("seconds", "peak_memory")  # columns of the history that no checkpoint of a model needs
 SECONDS_BETWEEN_SAVES = 600.0  # within an epoch; a checkpoint is saved at the end of every epoch anyway
 
 
@@ -59,6 +63,7 @@ def run(
     callbacks: Callbacks = NO_CALLBACKS,
     backend: str | None = None,
     padded: bool | None = None,
+    about: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Train one model with one seed, or resume its training, and return its results.
 
@@ -86,6 +91,8 @@ def run(
         See `grpe_dgl.ops.relative_attention`.
     padded
         See `grpe_dgl.training.loop.train`.
+    about
+        Further entries of ``results.json``, which say what the run is a part of.
     """
     recipe = recipe.fit_to_task(data.task)
     training = recipe.training
@@ -98,6 +105,7 @@ def run(
             _require_same_data(load_checkpoint(files.best), identity, files.best, data)
         return results
     folder.mkdir(parents=True, exist_ok=True)
+    memory = PeakMemory(processes.device)
 
     schema = data.schema
     torch.manual_seed(training.seed)  # every process starts from the same weights
@@ -124,6 +132,7 @@ def run(
             state.load_dict(saved.training, processes)
         except (RuntimeError, ValueError, TypeError, LookupError) as error:
             raise InputError(f"{files.last} is damaged: it cannot be resumed ({error})") from None
+        state.history = [{**row, "peak_memory_bytes": row.get("peak_memory_bytes")} for row in state.history]
     elif processes.is_main:
         write_text(files.recipe, recipe.to_yaml())
 
@@ -132,7 +141,7 @@ def run(
         if not processes.is_main:
             return
         row = state.history[-1] if state.history else {}
-        metrics = {key: value for key, value in row.items() if not key.startswith("seconds")}
+        metrics = {key: value for key, value in row.items() if not key.startswith(NOT_METRICS)}
         Checkpoint(
             recipe=recipe,
             schema=schema,
@@ -167,6 +176,7 @@ def run(
     for row in train(
         state, data, training, batches, schedule, processes=processes, padded=padded, after_step=after_step
     ):
+        row["peak_memory_bytes"] = memory.read()
         is_best = not has_validation(data) or best_epoch(state.history, training.metric) == len(state.history) - 1
         # best.ckpt first: if the process is killed between the two, the epoch is repeated with the same result.
         if is_best or not files.best.exists():
@@ -179,7 +189,12 @@ def run(
         processes.wait()
     stopped_early = len(state.history) < schedule.epochs
     division = training_division(model, training, processes.device, padded)
-    return _finish(recipe, data, files, state, processes, division, stopped_early=stopped_early)
+    results = _finish(recipe, data, files, state, processes, division, memory)
+    results |= {"stopped_early": stopped_early, "data": _describe_data(data, identity), **(about or {})}
+    if processes.is_main:
+        files.write_results(results)
+    processes.wait()
+    return results
 
 
 def _require_supported(model: GraphModel, recipe: Recipe) -> None:
@@ -205,10 +220,9 @@ def _finish(
     state: State,
     processes: Processes,
     division: Division,
-    *,
-    stopped_early: bool,
+    memory: PeakMemory,
 ) -> dict[str, Any]:
-    """Evaluate the best model on every labelled split; write and return the results."""
+    """Evaluate the best model on every labelled split, write predictions and curves, and return the results."""
     training = recipe.training
     assert training.metric is not None and training.loss is not None
     processes.wait()
@@ -230,23 +244,41 @@ def _finish(
         )
         batches = batch_of_rows(split, training.batch_size)
         splits[name] = measure(training.metric, predictions, split.labels(), batches)
+        if name in SPLITS and processes.is_main:
+            Predictions.of(split, predictions).write(files.predictions(name))
+    if processes.is_main:
+        title = f"{best.schema.name}, seed {training.seed}"
+        draw_curves(state.history, metric=training.metric, loss=training.loss, title=title, path=files.curves)
     seconds = seconds_by_part(state.history)
-    results = {
+    peaks = [memory.read(), *(row["peak_memory_bytes"] or 0 for row in state.history)]  # of earlier sessions too
+    return {
         "dataset": best.schema.name,
         "seed": training.seed,
         "metric": training.metric,
         "best_epoch": None if index is None else state.history[index]["epoch"],
         "epochs": len(state.history),
         "updates": state.update,
-        "stopped_early": stopped_early,
         "splits": splits,
+        "model": {"name": recipe.model.NAME, "description": recipe.model.describe()},
         "parameters": sum(parameter.numel() for parameter in state.model.parameters()),
         "seconds": sum(seconds.values()),
+        "seconds_per_epoch": sum(seconds.values()) / len(state.history),
         "seconds_by_part": seconds,
+        "peak_memory_bytes": max(int(peak) for peak in processes.gather(torch.tensor([max(peaks)]))),
+        "peak_memory": {"of": memory.of, "since": memory.since},
+        "hardware": hardware(processes),
+        "versions": versions(),
     }
-    if processes.is_main:
-        title = f"{best.schema.name}, seed {training.seed}"
-        draw_curves(state.history, metric=training.metric, loss=training.loss, title=title, path=files.curves)
-        files.write_results(results)
-    processes.wait()
-    return results
+
+
+def _describe_data(data: Dataset, identity: DataIdentity) -> dict[str, Any]:
+    """Return which data a run was trained on: hashes, sizes and task, as plain values."""
+    return {
+        "folder": str(data.store.path.resolve()),
+        "arrays": dict(identity.arrays),
+        "graphs": {name: len(split) for name, split in data.splits.items()},
+        "task": {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in dataclasses.asdict(data.task).items()
+        },
+    }

@@ -15,6 +15,7 @@ from grpe_dgl.data import load
 from grpe_dgl.data.dataset import Dataset
 from grpe_dgl.data.encodings.prepare import prepare_encodings
 from grpe_dgl.data.resplit import resplit
+from grpe_dgl.data.tables.table import Table
 from grpe_dgl.errors import InputError
 from grpe_dgl.inference.calibration import Calibration
 from grpe_dgl.io.atomic_file import write_text
@@ -53,7 +54,7 @@ class CrossValidation:
 def cross_validate(
     recipe: Recipe,
     dataset_folder: Path,
-    file: Path,
+    table: Table,
     out: Path,
     plan: FoldPlan,
     *,
@@ -75,8 +76,8 @@ def cross_validate(
         Without variants, for one seed.
     dataset_folder
         The dataset of all rows of the table; its splits are not used.
-    file
-        The table.
+    table
+        What the dataset was made of.
     out
         The folder: new, or with `resume` one that was begun with the same recipe and plan.
     plan
@@ -91,7 +92,7 @@ def cross_validate(
     recipe = recipe.fit_to_task(data.task)
     if recipe.training.runs != 1:
         raise InputError(f"training.runs is {recipe.training.runs}; accepted with folds: 1, and more repeats instead")
-    groups = fold_groups(data.store, plan, file)
+    groups = fold_groups(data.store, plan, table)
     folds, notes = _plan_folds(recipe, data, out, plan, groups)
     with contextlib.ExitStack() as stack:
         if processes.is_main:

@@ -21,7 +21,7 @@ from grpe_dgl.training.evaluation import require_validation
 from grpe_dgl.training.run import NO_CALLBACKS, Callbacks, run
 from grpe_dgl.training.stop_request import StopRequest
 from grpe_dgl.workflows.plan import FinishedRun, PlannedRun, plan
-from grpe_dgl.workflows.setting import differences
+from grpe_dgl.workflows.setting import describe_setting, differences
 from grpe_dgl.workflows.summary import summarise, write_summary
 
 DATA = "data"
@@ -53,6 +53,8 @@ def run_experiment(
     start: Callable[[GraphModel], dict[str, Any]] | None = None,
     written: Recipe | None = None,
     differs: Sequence[str] = (),
+    name: str | None = None,
+    variant: str | None = None,
     callbacks: ExperimentCallbacks | None = None,
 ) -> list[FinishedRun]:
     """Train every run of a recipe, one after the other, and write the table that compares them.
@@ -82,6 +84,10 @@ def run_experiment(
         number of the paper. Those that quote a number of a shipped recipe are compared with that recipe.
     differs
         What else differs from the setting of the paper's number, such as the model that `start` takes weights from.
+    name
+        The recipe's name, for ``results.json``.
+    variant
+        The variant that `recipe` is of the recipe `name`, if it is one: the runs of several are told apart by it.
     callbacks
         Report progress.
 
@@ -107,6 +113,10 @@ def run_experiment(
         finished = []
         for planned in planned_runs:
             data = load(dataset_folder, view=planned.recipe.model.view)
+            own = _without_variants(recipe, planned.variant)
+            as_written = None if written is None else _without_variants(written, planned.variant)
+            about = {"recipe": name, "variant": planned.variant or variant}
+            about |= describe_setting(own, data.manifest, data.task, as_written, differs)
             with callbacks.run(planned, data) as of_run:
                 results = run(
                     planned.recipe,
@@ -116,13 +126,9 @@ def run_experiment(
                     processes=processes,
                     stop=stop,
                     callbacks=of_run,
+                    about=about,
                 )
-            marks = differences(
-                _without_variants(recipe, planned.variant),
-                data.manifest,
-                data.task,
-                None if written is None else _without_variants(written, planned.variant),
-            )
+            marks = differences(own, data.manifest, data.task, as_written)
             finished.append(FinishedRun(planned, results, (*marks, *differs)))
             callbacks.finish(finished[-1])
         if processes.is_main:

@@ -32,7 +32,7 @@ from grpe_dgl.workflows.table_data import make_dataset, require_new, skipped_row
 
 def fit(
     table: Any,
-    smiles: str = "smiles",
+    smiles: str | None = None,
     target: str | Sequence[str] = (),
     *,
     task: str | None = None,
@@ -63,7 +63,7 @@ def fit(
     table
         A pandas DataFrame, a dict of columns, or the path of a table that `grpe preprocess csv` reads.
     smiles
-        The column of the molecules.
+        The column of the molecules; None for the usual names, such as ``smiles``.
     target
         The column or columns to predict; a missing value is a missing label.
     task, positive
@@ -118,7 +118,7 @@ def fit(
     if final and out is None:
         raise InputError("the final model is in the folder of the run; accepted with final: out=FOLDER")
     with contextlib.ExitStack() as stack:
-        file, index = _as_file(table, [smiles, *targets, *([split_column] if split_column else [])], stack)
+        file, index = _as_file(table, smiles, [*targets, *([split_column] if split_column else [])], stack)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="grpe-fit-")) if out is None else out)
         request = CSVRequest(
             file=file,
@@ -143,7 +143,7 @@ def fit(
         if plan is None:
             fit_split(chosen, request.split, folder, **options)
         else:
-            cross_validate(chosen, folder / DATA, file, folder, plan, final=final, **options)
+            cross_validate(chosen, folder / DATA, request.table(), folder, plan, final=final, **options)
         predictor = RunPredictor.of_folder(folder, device=device)
         predictor.skipped = {row if index is None else index[row]: why for row, why in skipped_rows(folder / DATA)}
     if predictor.skipped:
@@ -226,7 +226,7 @@ def own_recipe(
     return dataclasses.replace(chosen, dataset=dataset, paper=None)
 
 
-def _as_file(table: Any, columns: Sequence[str], stack: contextlib.ExitStack) -> tuple[Path, Any]:
+def _as_file(table: Any, smiles: str | None, columns: Sequence[str], stack: contextlib.ExitStack) -> tuple[Path, Any]:
     """Return a table as a file, and the labels of its rows; None where they are numbered from 0."""
     if isinstance(table, str | Path):
         return Path(table), None
@@ -237,12 +237,13 @@ def _as_file(table: Any, columns: Sequence[str], stack: contextlib.ExitStack) ->
             f"table is a {type(table).__name__}; accepted: a DataFrame, a dict of columns, or the path of a table"
         )
     frame = table if isinstance(table, pandas.DataFrame) else pandas.DataFrame(dict(table))
-    for column in columns:
+    for column in [*([smiles] if smiles else []), *columns]:
         if list(frame.columns).count(column) != 1:
             found = ", ".join(map(repr, frame.columns))
             raise InputError(f"the table has {list(frame.columns).count(column)} columns {column!r}; it has {found}")
     if not len(frame):
         raise InputError("the table has no rows")
     file = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="grpe-table-"))) / "table.csv"
-    frame[list(dict.fromkeys(columns))].to_csv(file, index=False, lineterminator="\n")
+    kept = list(dict.fromkeys([smiles, *columns])) if smiles else list(frame.columns)
+    frame[kept].to_csv(file, index=False, lineterminator="\n")
     return file, frame.index

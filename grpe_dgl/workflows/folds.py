@@ -1,7 +1,6 @@
 """Which rows of a table are in which fold of a cross-validation; what belongs together stays in one fold."""
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,7 @@ class FoldPlan:
         return asdict(self)
 
 
-def fold_groups(store: Store, plan: FoldPlan, file: Path) -> Indices:
+def fold_groups(store: Store, plan: FoldPlan, table: Table) -> Indices:
     """Return a number per graph, (G,), equal for graphs that stay together; -1 for those in no fold.
 
     Parameters
@@ -55,12 +54,11 @@ def fold_groups(store: Store, plan: FoldPlan, file: Path) -> Indices:
         The dataset of all rows.
     plan
         The rule.
-    file
-        The table, which has the column of the rule ``column``.
+    table
+        Has the column of the rule ``column``.
     """
     if plan.split == "column":
         assert plan.column is not None
-        table = Table(file)
         place = table.place(plan.column)
         cells = np.array([cells[place].strip() for _, cells in table.rows()], dtype=object)
         names = cells[np.asarray(store.row, np.int64)]
@@ -111,13 +109,15 @@ def assign_folds(groups: Indices, folds: int, seed: int, strata: Indices | None 
 def split_of_fold(
     groups: Indices, fold_of: Indices, fold: int, valid: float, seed: int, strata: Indices | None = None
 ) -> dict[str, Indices]:
-    """Return the split whose test rows are one fold; of the others, a share of the groups selects the epoch."""
+    """Return the split whose test rows are one fold; of the others, a share selects the epoch."""
     rest = np.flatnonzero((fold_of >= 0) & (fold_of != fold))
     chosen = np.zeros(len(rest), np.bool_)
     if valid > 0:
-        parts = max(2, round(1 / valid))
+        parts = min(max(2, round(1 / valid)), len(rest))
         inner = None if strata is None else strata[rest]
-        chosen = assign_folds(groups[rest], min(parts, len(np.unique(groups[rest]))), seed, inner) == 0
+        # Of few large groups one would be too much: then single rows select the epoch, which no result is measured on.
+        own = groups[rest] if len(np.unique(groups[rest])) >= parts else np.arange(len(rest))
+        chosen = assign_folds(own, parts, seed, inner) == 0
     return {"train": rest[~chosen], "valid": rest[chosen], "test": np.flatnonzero(fold_of == fold)}
 
 

@@ -1,6 +1,7 @@
 """A recipe's runs, trained by a Python program: nothing is printed and the process is not ended."""
 
 import contextlib
+import dataclasses
 import json
 
 import pytest
@@ -8,6 +9,7 @@ import torch
 
 from grpe_dgl.checkpoint.file import load_checkpoint
 from grpe_dgl.errors import InputError
+from grpe_dgl.recipe import Recipe
 from grpe_dgl.training.run import Callbacks
 from grpe_dgl.training.stop_request import Stopped, StopRequest
 from grpe_dgl.workflows.experiment import ExperimentCallbacks, run_experiment
@@ -31,6 +33,22 @@ def test_returns_every_run_with_its_results_and_prints_nothing(dataset, tmp_path
     assert summary["rows"][0]["splits"]["test"]["values"] == values and values[0] != values[1]
     assert (out / "table.md").read_text().startswith("| runs | parameters | train mae | valid mae | test mae |\n")
     assert tuple(capfd.readouterr()) == ("", "")
+
+
+def test_results_say_what_the_run_is_and_whether_its_setting_is_the_papers(dataset, tmp_path):
+    number = {"table": "t", "metric": "test MAE", "value": "1"}
+    variants = {"a": {"training": {"clip": 2.0}, "paper": number}, "b": {"training": {"clip": 3.0}}}
+    written = Recipe.from_dict({**recipe(training__runs=2).to_dict(), "variants": variants})
+    changed = written.override({"training.epochs": 2, "training.runs": 1})
+    run_experiment(changed, dataset, tmp_path / "out", written=written, name="mine", differs=("x",))
+    first, second = (
+        json.loads((tmp_path / "out" / name / "seed-0" / "results.json").read_text()) for name in ("a", "b")
+    )
+    assert (first["recipe"], first["variant"], second["variant"]) == ("mine", "a", "b")
+    assert first["paper"] == dataclasses.asdict(written.variants["a"].paper) and second["paper"] is None
+    # how many runs the mean is of is not a property of one run
+    assert first["setting"] == {"differs": ["training.epochs 2 instead of 3", "x"], "runs": 2}
+    assert second["setting"] is None
 
 
 def test_callbacks_come_in_order(dataset, tmp_path):

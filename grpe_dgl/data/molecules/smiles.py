@@ -14,6 +14,7 @@ from rdkit.rdBase import BlockLogs
 from grpe_dgl.data.molecules.canonical import canonicalise
 from grpe_dgl.data.molecules.columns import MoleculeColumns
 from grpe_dgl.data.molecules.duplicates import structure_keys
+from grpe_dgl.data.molecules.no_molecule import NoMolecule
 from grpe_dgl.data.sources.raw_graphs import Graphs, Skipped
 
 MAX_NODES = 512
@@ -130,6 +131,8 @@ def _key(text: str) -> int:
 
 def _why_not(molecule: Any, smiles: str, max_nodes: int) -> str | None:
     """Return the reason why a SMILES has no graph; None if it has one."""
+    if isinstance(smiles, NoMolecule):
+        return smiles.reason
     if molecule is None:
         return f"{smiles!r} cannot be read: {_problem(smiles)}"
     n = molecule.GetNumAtoms()
@@ -158,11 +161,11 @@ def _first_line(error: Exception) -> str:
     return f"RDKit fails with {' '.join(lines[:2])}" if lines else f"RDKit fails with {type(error).__name__}"
 
 
-def with_lines(graphs: Graphs, lines: Sequence[int], first_row: int) -> Graphs:
+def with_lines(graphs: Graphs, lines: Sequence[int], first_row: int, noun: str = "line") -> Graphs:
     """Return the graphs with each skipped row's line in the file, ``lines[row - first_row]``, before its reason."""
     return replace(
         graphs,
         skipped=tuple(
-            Skipped(skip.row, f"line {lines[skip.row - first_row]}: {skip.reason}") for skip in graphs.skipped
+            Skipped(skip.row, f"{noun} {lines[skip.row - first_row]}: {skip.reason}") for skip in graphs.skipped
         ),
     )

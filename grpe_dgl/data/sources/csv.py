@@ -14,6 +14,7 @@ from grpe_dgl.data import splits
 from grpe_dgl.data.molecules.smiles import MAX_NODES, canonical_key, graphs_of_smiles, with_lines
 from grpe_dgl.data.sources.raw_graphs import Graphs
 from grpe_dgl.data.sources.source import Job, Source
+from grpe_dgl.data.tables.number_format import NumberFormat
 from grpe_dgl.data.tables.table import Table
 from grpe_dgl.data.tables.targets import TargetScan, read_labels
 from grpe_dgl.errors import InputError
@@ -30,15 +31,24 @@ class CSVRequest:
     """How to make a dataset from a table of molecules."""
 
     file: Path
-    """A .csv, .csv.gz, .smi or .smi.gz file."""
-    smiles: str = "smiles"
-    """The column of the molecules."""
+    """A table in any format of `grpe_dgl.data.tables.formats`."""
+    sheet: str | None = None
+    """Of an Excel workbook; None for the first with a column of SMILES."""
+    smiles: str | None = None
+    """The column of the molecules; None for the usual names of `grpe_dgl.data.tables.smiles_column`."""
     targets: tuple[str, ...]
     """The columns to predict; a blank cell is a missing label."""
     task: str | None = None
     """``regression`` or ``classification``; None infers it."""
     positive: tuple[str, ...] = ()
     """Classification of two classes: which of them is the positive one; see `grpe_dgl.data.tables.classes`."""
+    numbers: NumberFormat = NumberFormat()
+    """How numbers are written."""
+    bad_labels: str = "refuse"
+    """What to do with labels of a regression that are not numbers: ``refuse`` the table, or take them for
+    ``missing``."""
+    bad_labels_file: Path | None = None
+    """Where all of them are listed, as CSV; None for nowhere."""
     split: str = "random"
     """``random``, ``scaffold`` (OGB's rule), ``column`` or ``index``."""
     split_column: str | None = None
@@ -72,21 +82,30 @@ class CSVRequest:
         """The dataset's name."""
         return self.name or self.file.name.split(".")[0]
 
+    def table(self) -> Table:
+        """Return the table, opened."""
+        return Table(self.file, sheet=self.sheet)
+
     def settings(self) -> dict[str, Any]:
         """Return the settings that change the data, as plain JSON values; raises if a column does not exist."""
-        table = Table(self.file)
-        for column in (self.smiles, *self.targets, *([self.split_column] if self.split_column else [])):
+        table = self.table()
+        for column in (*self.targets, *([self.split_column] if self.split_column else [])):
             table.place(column)
         settings: dict[str, Any] = {
             "file": self.file.name,
             "checksum": table.checksum(),
-            "smiles": self.smiles,
+            "smiles": table.columns[table.smiles_place(self.smiles)],
             "targets": list(self.targets),
             "task": self.task,
             "split": self.split,
             "max_nodes": self.max_nodes,
             "canonical_smiles": True,  # from before, there are datasets of the molecules as written
         }
+        settings |= self.numbers.settings()
+        if self.sheet is not None:
+            settings["sheet"] = self.sheet
+        if self.bad_labels != "refuse":
+            settings["bad_labels"] = self.bad_labels
         if self.positive:
             settings["positive"] = list(self.positive)
         if self.split in ("random", "scaffold"):
@@ -107,9 +126,17 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
 
     The table is read twice: now, to check every target and to determine the task, and again by the jobs.
     """
-    table = Table(request.file)
-    smiles = table.place(request.smiles)
-    scan = TargetScan(table, request.targets, request.task, request.positive)
+    table = request.table()
+    smiles = table.smiles_place(request.smiles)
+    scan = TargetScan(
+        table,
+        request.targets,
+        request.task,
+        request.positive,
+        numbers=request.numbers,
+        bad_labels=request.bad_labels,
+        listing=request.bad_labels_file,
+    )
     split_place = None if request.split_column is None else table.place(request.split_column)
     split_codes = bytearray()  # per row: 0, 1, 2 of splits.NAMES, or 255 for none
     num_rows = num_isotopes = 0
@@ -124,7 +151,7 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
     if num_rows == 0:
         raise InputError(f"{request.file} has no rows")
     task = scan.task()
-    notes = scan.notes(task)
+    notes = [*table.notes, *scan.notes(task)]
     if num_isotopes:
         verb = "has isotopes, which are" if num_isotopes == 1 else "have isotopes, which are"
         notes.append(f"{counted(num_isotopes, 'molecule')} {verb} no part of the model's features: it cannot see them")
@@ -161,8 +188,9 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
             yield functools.partial(
                 _convert,
                 [cells[smiles] for _, cells in rows],
-                read_labels(rows, places, task),
+                read_labels(rows, places, task, request.numbers),
                 [line for line, _ in rows],
+                table.noun,
                 first,
                 request.max_nodes,
                 request.split == "scaffold",
@@ -184,6 +212,7 @@ def _convert(
     smiles: Sequence[str],
     label: npt.NDArray[Any],
     lines: Sequence[int],
+    noun: str,
     first_row: int,
     max_nodes: int,
     scaffold_key: bool,
@@ -197,7 +226,7 @@ def _convert(
         structure_key=True,
         scaffold_key=scaffold_key,
     )
-    return with_lines(graphs, lines, first_row)
+    return with_lines(graphs, lines, first_row, noun)
 
 
 def _count_shared(
