@@ -4,6 +4,8 @@ import click
 
 from grpe_dgl import __version__
 
+from .commands.attention import attention_command
+from .commands.compare import compare_command
 from .commands.datasets import datasets_command
 from .commands.evaluate import evaluate_command
 from .commands.export import export_command
@@ -35,8 +37,10 @@ for command in (
     train_command,
     finetune_command,
     evaluate_command,
+    compare_command,
     predict_command,
     fingerprint_command,
+    attention_command,
     import_command,
     export_command,
 ):

@@ -7,7 +7,14 @@ import click
 from ..support.resolve_dataset import resolve_dataset
 from ..support.show_experiment import show_experiment
 from ..support.start_checkpoint import trained_model
-from ..support.training_options import TrainingOptions, as_written, choose_variant, recipe_overrides, training_options
+from ..support.training_options import (
+    TrainingOptions,
+    as_written,
+    change_recipe,
+    choose_variant,
+    recipe_overrides,
+    training_options,
+)
 
 
 @click.command("train")
@@ -22,14 +29,18 @@ def train_command(recipe: str, dataset: str | None, options: TrainingOptions) ->
     from grpe_dgl.recipe import load_recipe
     from grpe_dgl.recipe.load import read_recipe
 
-    # Not checked yet: a key that the file lacks may be given as an option.
-    training = read_recipe(recipe).get("training")
-    chosen = choose_variant(load_recipe(recipe, recipe_overrides(options, training)), options.variant)
+    written = as_written(recipe, options.variant)
+    if written is not None:
+        chosen = change_recipe(written, options, source=recipe)
+    else:  # a key that the file lacks may be given as an option
+        training = read_recipe(recipe).get("training")
+        chosen = choose_variant(load_recipe(recipe, recipe_overrides(options, training)), options.variant)
     name = Path(recipe).stem if options.variant is None else f"{Path(recipe).stem}_{options.variant}"
     if chosen.start_from is not None:
         raise click.UsageError(
             f"the recipe {recipe} starts from a model trained with {chosen.start_from}:\n"
             f"  grpe finetune --from {trained_model(chosen.start_from)} {recipe}"
+            + ("" if options.variant is None else f" --variant {options.variant}")
         )
     if chosen.dataset is None and dataset is None:
         raise click.UsageError(f"the recipe {recipe} fits any dataset: choose one with --dataset NAME")
@@ -48,5 +59,5 @@ def train_command(recipe: str, dataset: str | None, options: TrainingOptions) ->
         options.out or Path("runs") / name,
         options,
         name=Path(recipe).stem,
-        written=as_written(recipe, options.variant),
+        written=written,
     )

@@ -89,6 +89,24 @@ def recipe_overrides(options: TrainingOptions, training: Any) -> dict[str, objec
     return {**given, **changes, **asked}
 
 
+def change_recipe(recipe: "Recipe", options: TrainingOptions, *, source: str) -> "Recipe":
+    """Return the recipe with the changes of options, which also apply to what its variants say about training."""
+    import dataclasses
+
+    from grpe_dgl.recipe.overrides import merge_overrides
+
+    changed = recipe.override(recipe_overrides(options, recipe.to_dict()["training"]), source=source)
+    variants = {}
+    for name, variant in changed.variants.items():
+        own = variant.all_overrides()
+        if any(key.startswith("training.") for key in own):
+            training = recipe.variant(name).to_dict()["training"]
+            changes = {k: v for k, v in recipe_overrides(options, training).items() if k.startswith("training.")}
+            variant = dataclasses.replace(variant, model={}, training={}, overrides=merge_overrides(own, changes))
+        variants[name] = variant
+    return dataclasses.replace(changed, variants=variants)
+
+
 def choose_variant(recipe: "Recipe", name: str | None) -> "Recipe":
     """Return the recipe of the variant that ``--variant`` names; the recipe itself without the option."""
     from grpe_dgl.errors import InputError

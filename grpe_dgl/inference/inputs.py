@@ -9,20 +9,17 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from grpe_dgl.data.catalogue import MOLECULES
 from grpe_dgl.data.dataset import Dataset
-from grpe_dgl.data.molecules.smiles import MAX_NODES, graphs_of_smiles
-from grpe_dgl.data.store.arrays import ArraysInMemory, GraphArrays
+from grpe_dgl.data.molecules.arrays import read_molecules
+from grpe_dgl.data.molecules.smiles import MAX_NODES
+from grpe_dgl.data.store.arrays import GraphArrays
 from grpe_dgl.data.store.manifest import FILE
 from grpe_dgl.data.store.store import Store
-from grpe_dgl.data.store.validation import pack
 from grpe_dgl.data.tables.column_types import INTEGER, NUMBER, TEXT
 from grpe_dgl.data.tables.rows import unused_names
 from grpe_dgl.data.tables.table import Table
-from grpe_dgl.schema import unlabelled
 
 SIZE = 500  # rows at a time: batches are full, and progress shows every few seconds for the largest models, too
-_SCHEMA = unlabelled(MOLECULES)
 
 
 @dataclass(frozen=True)
@@ -116,11 +113,7 @@ def label_cells(store: Store, graph: int) -> list[str]:
 
 def read(smiles: Sequence[str], max_nodes: int = MAX_NODES) -> Chunk:
     """Return the graphs of molecules."""
-    run = pack(graphs_of_smiles(smiles, max_nodes=max_nodes, one_form=True), _SCHEMA)
-    errors: list[str | None] = [None] * len(smiles)
-    for skip in run.graphs.skipped:
-        errors[skip.row] = skip.reason
-    arrays = ArraysInMemory(run, _SCHEMA)
+    errors, arrays = read_molecules(smiles, max_nodes)
     return Chunk(errors, arrays, np.arange(len(arrays)))
 
 

@@ -4,7 +4,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import yaml
 
@@ -39,6 +39,12 @@ class Paper:
     """As printed in the paper; None if the paper prints no number, as in a figure."""
     values: Mapping[str, str] = field(default_factory=dict)
     """Instead of the two, where there are several numbers: metric to value."""
+    parameters: str | None = None
+    """The number of parameters as the paper prints it: ``510k``."""
+    configuration: Literal["published", "ours"] = "published"
+    """``ours``: the model's authors published no settings for this number."""
+    differs: str | None = None
+    """How the model is not the one that the number belongs to; None: it is, as far as is known."""
 
     def __post_init__(self) -> None:
         if (self.metric is None) == (not self.values) or (self.values and self.value is not None):

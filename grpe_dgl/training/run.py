@@ -199,11 +199,18 @@ def run(
 
 def _require_supported(model: GraphModel, recipe: Recipe) -> None:
     """Raise if the recipe asks for a way to compute that the model's family does not have."""
-    for key, supported in (("checkpoint_layers", model.checkpoints_layers), ("compile", model.takes_padded)):
-        if getattr(recipe.training, key) and not supported:
+    for key, supported, accepted in (
+        ("checkpoint_layers", model.checkpoints_layers, "false"),
+        ("compile", model.takes_padded, "false"),
+        ("flag", model.node_embedding is not None, "null"),
+        ("weight_penalty", model.weight_norm() is not None, "0"),
+    ):
+        value = getattr(recipe.training, key)
+        if value and not supported:
+            found = {True: "true"}.get(value, "given" if key == "flag" else value)
             raise InputError(
-                f"training.{key} is true, which models of the family {recipe.model.NAME} do not support; "
-                "accepted: false"
+                f"training.{key} is {found}, which models of the family {recipe.model.NAME} do not support; "
+                f"accepted: {accepted}"
             )
 
 

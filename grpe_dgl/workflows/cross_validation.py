@@ -23,6 +23,7 @@ from grpe_dgl.io.run_models import FOLDS
 from grpe_dgl.recipe import Recipe
 from grpe_dgl.training.distributed import SINGLE, Processes
 from grpe_dgl.training.evaluation import measure, require_validation
+from grpe_dgl.training.launcher import forget, launchers
 from grpe_dgl.training.run import run
 from grpe_dgl.training.stop_request import StopRequest
 from grpe_dgl.workflows.calibrate import calibrate_folds
@@ -94,9 +95,10 @@ def cross_validate(
         raise InputError(f"training.runs is {recipe.training.runs}; accepted with folds: 1, and more repeats instead")
     groups = fold_groups(data.store, plan, table)
     folds, notes = _plan_folds(recipe, data, out, plan, groups)
+    launched_by = launchers(processes)
     with contextlib.ExitStack() as stack:
         if processes.is_main:
-            prepare_folder(recipe, out, resume=resume, stack=stack)
+            prepare_folder(recipe, out, resume=resume, launched_by=launched_by, stack=stack)
             _write_plan(plan, out)
             prepare_encodings(data.store, data.view.encodings)
         processes.wait()
@@ -122,6 +124,8 @@ def cross_validate(
         checkpoint = None
         if final:
             checkpoint = _train_final(recipe, data, groups, out, finished, stack, processes, stop, start, callbacks)
+        if processes.is_main:
+            forget(out)
     return CrossValidation(finished, summary, notes, calibration, checkpoint)
 
 

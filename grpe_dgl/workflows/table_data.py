@@ -13,7 +13,11 @@ def require_new(out: Path, *, resume: bool) -> None:
     """Raise if the folder of a run is in use, before anything is written to it."""
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} exists and is not a folder")
-    if not resume and out.exists() and any(file.name not in (".lock", DATA) for file in out.iterdir()):
+    if (
+        not resume
+        and out.exists()
+        and any(not file.name.startswith(".") and file.name != DATA for file in out.iterdir())
+    ):
         raise InputError(f"{out} exists already, and resume is not set", hint="resume_run")
 
 

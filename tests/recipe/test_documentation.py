@@ -10,11 +10,18 @@ import yaml
 
 from grpe_dgl.models.grpe.settings import GRPESettings
 from grpe_dgl.objectives import LOSSES_OF_KIND, METRICS_OF_KIND
-from grpe_dgl.recipe import Paper, Recipe, TrainingRecipe, Variant, load_recipe
+from grpe_dgl.recipe import Flag, Paper, Recipe, TrainingRecipe, Variant, load_recipe
 from grpe_dgl.recipe.fields import kind_of
 
 TEXT = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
-SECTIONS = {"": Recipe, "model.": GRPESettings, "training.": TrainingRecipe, "paper.": Paper, "variants.NAME.": Variant}
+SECTIONS = {
+    "": Recipe,
+    "model.": GRPESettings,
+    "training.": TrainingRecipe,
+    "training.flag.": Flag,
+    "paper.": Paper,
+    "variants.NAME.": Variant,
+}
 
 
 def _default(field: dataclasses.Field) -> str:

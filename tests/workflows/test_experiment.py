@@ -10,9 +10,10 @@ import torch
 from grpe_dgl.checkpoint.file import load_checkpoint
 from grpe_dgl.errors import InputError
 from grpe_dgl.recipe import Recipe
+from grpe_dgl.training.distributed import Processes
 from grpe_dgl.training.run import Callbacks
 from grpe_dgl.training.stop_request import Stopped, StopRequest
-from grpe_dgl.workflows.experiment import ExperimentCallbacks, run_experiment
+from grpe_dgl.workflows.experiment import ExperimentCallbacks, _require_shared, run_experiment
 from tests.training.tiny import recipe, write_dataset
 
 
@@ -116,3 +117,47 @@ def test_bad_input_is_refused_before_a_folder_is_made(tmp_path):
     assert refused.value.hint == "other_metric" and not (tmp_path / "out").exists()
     with pytest.raises(InputError, match="is not a dataset: found no folder$"):
         run_experiment(recipe(), tmp_path / "nowhere", tmp_path / "out")
+
+
+def test_torchrun_continues_what_it_began_and_nothing_else(dataset, tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    run_experiment(recipe(), dataset, whole)
+    assert not (whole / ".torchrun").exists()
+
+    def fail(row, is_best):
+        raise RuntimeError("lost")
+
+    callbacks = ExperimentCallbacks(run=lambda planned, data: contextlib.nullcontext(Callbacks(epoch=fail)))
+    with pytest.raises(RuntimeError, match="lost"):
+        run_experiment(recipe(), dataset, out, callbacks=callbacks)
+    with monkeypatch.context() as other:
+        other.setattr("os.getppid", lambda: 1)
+        with pytest.raises(InputError, match="exists already, and resume is not set"):
+            run_experiment(recipe(), dataset, out)
+    updates = []
+    start = Callbacks(start=lambda epochs, update, total: updates.append(update))
+    run_experiment(
+        recipe(),
+        dataset,
+        out,
+        callbacks=ExperimentCallbacks(run=lambda planned, data: contextlib.nullcontext(start)),
+    )
+    assert updates == [5]
+    with pytest.raises(InputError, match="exists already, and resume is not set"):  # it is finished
+        run_experiment(recipe(), dataset, out)
+    saved = [load_checkpoint(folder / "last.ckpt").weights for folder in (whole, out)]
+    assert all(torch.equal(saved[0][name], saved[1][name]) for name in saved[0])
+
+
+def test_a_folder_that_another_machine_does_not_see(tmp_path, monkeypatch):
+    class TwoMachines(Processes):
+        def gather(self, rows):
+            return [rows, torch.tensor([True])]
+
+    monkeypatch.setattr("grpe_dgl.workflows.experiment.SECONDS_TO_APPEAR", 0)
+    (tmp_path / "recipe.yaml").touch()
+    with pytest.raises(
+        InputError, match="recipe.yaml of process 0 is missing in process 1; accepted: a folder that all"
+    ):
+        _require_shared(tmp_path, TwoMachines(world_size=2))
