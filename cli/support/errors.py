@@ -35,6 +35,7 @@ HINTS = {
     "other_split": _OTHER_SPLIT,
     "replace_export": "--force replaces it",
     "resume_run": "--resume continues it, --out names another folder",
+    "standardise": "--standardise keeps the largest fragment of each, without charges where possible",
     "submission": "or --submission DIR, for PCQM4M",
     "transfer_transformer": "--transfer transformer takes everything but the embeddings over",
     "verify_dataset": "`grpe info {value} --verify` lists what is wrong",

@@ -119,7 +119,7 @@ def open_rows(inputs: list[str], predictor: "Predictor", options: InputOptions) 
         _refuse("a table", "--smiles", options.smiles)
         _refuse("an Excel workbook", "--sheet", options.sheet)
         predictor.require_molecules()
-        return smiles_rows(inputs, max_nodes=max_nodes)
+        return smiles_rows(inputs, max_nodes=max_nodes, standardised=predictor.schema.standardised_molecules)
     predictor.require_molecules()
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder, and it is not a SMILES")
@@ -130,7 +130,8 @@ def open_rows(inputs: list[str], predictor: "Predictor", options: InputOptions) 
     table = Table(path, sheet=options.sheet)
     for note in table.notes:
         echo(note, err=True)
-    return table_rows(table, options.smiles, max_nodes=max_nodes)
+    standardised = predictor.schema.standardised_molecules
+    return table_rows(table, options.smiles, max_nodes=max_nodes, standardised=standardised)
 
 
 def _open_dataset(path: Path, predictor: "Predictor", split: str | None) -> "Rows":
@@ -139,6 +140,8 @@ def _open_dataset(path: Path, predictor: "Predictor", split: str | None) -> "Row
 
     data = load(path)
     predictor.schema.require_same_input(data.schema, what=str(path), model=predictor.source)
+    if (warning := predictor.schema.different_molecules(data.schema, what=str(path))) is not None:
+        echo(f"warning: {warning}", err=True)
     make_encodings(path, predictor.view.encodings)
     if data.manifest.num_skipped:
         skipped = f"{counted(data.manifest.num_skipped, 'row')} of its source became no graph"

@@ -47,6 +47,7 @@ class TableOptions:
     valid_rows: Path | None
     test_rows: Path | None
     fractions: tuple[float, ...]
+    standardise: bool
     max_nodes: int
     name: str | None
 
@@ -85,6 +86,7 @@ class TableOptions:
             split_files=split_files,
             fractions=self.fractions,
             seed=seed,
+            standardise=self.standardise,
             max_nodes=self.max_nodes,
             name=name,
         )
@@ -119,6 +121,8 @@ table_options = options_as(
         click.option("--test-rows", type=InputFile(), help="The same for test."),
         click.option("--fractions", type=_Fractions(), default="0.8,0.1,0.1", show_default=True,
                      help="Train,valid,test."),
+        click.option("--standardise", is_flag=True, help="Reduce molecules to their largest fragment, without charges "
+                     "where possible; the model keeps this and predicts so."),
         click.option("--max-nodes", type=click.IntRange(min=1), default=512, show_default=True,
                      help="Skip molecules of more atoms."),
         click.option("--name", help="The dataset's name.  [default: the file's name]"),

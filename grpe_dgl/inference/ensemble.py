@@ -36,6 +36,11 @@ class Ensemble:
         for other in others:
             first.schema.require_same_input(other.schema, what=other.source, model=first.source)
             first.schema.require_same_task(other.schema, what=other.source, model=first.source)
+            if first.schema.standardised_molecules != other.schema.standardised_molecules:
+                raise InputError(
+                    f"one of {first.source} and {other.source} standardises molecules, the other does not; accepted: "
+                    "models that read the same molecules"
+                )
             for key in ("targets", "classes", "positive", "negative"):
                 ours, theirs = getattr(first.schema.task, key), getattr(other.schema.task, key)
                 if ours != theirs:

@@ -187,7 +187,12 @@ class Predictor:
         molecules = smiles_of(smiles)
         self.require_molecules()
         parts: list[Array] = []
-        for _, read in smiles_rows([text or "" for text in molecules], max_nodes=max_nodes).jobs:
+        rows = smiles_rows(
+            [text or "" for text in molecules],
+            max_nodes=max_nodes,
+            standardised=self.schema.standardised_molecules,
+        )
+        for _, read in rows.jobs:
             chunk = read()
             found = iter(compute(chunk))
             for error in chunk.errors:

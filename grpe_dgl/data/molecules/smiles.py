@@ -15,6 +15,7 @@ from grpe_dgl.data.molecules.canonical import canonicalise
 from grpe_dgl.data.molecules.columns import MoleculeColumns
 from grpe_dgl.data.molecules.duplicates import structure_keys
 from grpe_dgl.data.molecules.no_molecule import NoMolecule
+from grpe_dgl.data.molecules.standardise import standardise
 from grpe_dgl.data.sources.raw_graphs import Graphs, Skipped
 
 MAX_NODES = 512
@@ -28,6 +29,7 @@ def graphs_of_smiles(
     first_row: int = 0,
     max_nodes: int = MAX_NODES,
     one_form: bool = False,
+    standardised: bool = False,
     structure_key: bool = False,
     scaffold_key: bool = False,
 ) -> Graphs:
@@ -36,7 +38,7 @@ def graphs_of_smiles(
     The graphs equal those of ``ogb.utils.smiles2graph``: of the SMILES as given or, with `one_form`, of the canonical
     SMILES, so that a molecule has one graph however it was written.
 
-    Salts and fragments stay as they are given: parts of one graph that no path joins.
+    Salts and fragments stay as they are given, parts of one graph that no path joins, unless `standardised` is true.
 
     Parameters
     ----------
@@ -51,6 +53,8 @@ def graphs_of_smiles(
     one_form
         Whether molecules are brought to their canonical form first (see `grpe_dgl.data.molecules.canonical`). OGB's own
         datasets are made without.
+    standardised
+        Whether molecules are brought to their standard form first (see `grpe_dgl.data.molecules.standardise`).
     structure_key, scaffold_key
         Whether to give each molecule a number that equal molecules share (see `duplicates`), and one
         that molecules of the same scaffold share: columns 0 and 1 of `Graphs.key`, 0 where not requested.
@@ -68,7 +72,8 @@ def graphs_of_smiles(
                 molecule = Chem.MolFromSmiles(text)
                 reason = _why_not(molecule, text, max_nodes)
                 if reason is None:
-                    molecule, written = canonicalise(molecule, text) if one_form else (molecule, text)
+                    molecule, written = standardise(molecule, text) if standardised else (molecule, text)
+                    molecule, written = canonicalise(molecule, written) if one_form else (molecule, written)
                     scaffold_of_row = _key(scaffold(molecule)) if scaffold_key else 0
                     columns.add(molecule, written)
             except KeyError as error:
@@ -108,17 +113,19 @@ def scaffold(molecule: Any) -> str:
     return str(MurckoScaffold.MurckoScaffoldSmiles(mol=molecule, includeChirality=True))
 
 
-def canonical_key(smiles: str) -> int:
-    """Return a hash of a molecule's canonical SMILES; 0 if it cannot be read."""
-    text = canonical(smiles)
+def canonical_key(smiles: str, *, standardised: bool = False) -> int:
+    """Return a hash of a molecule's canonical SMILES, of its standard form if asked; 0 if it cannot be read."""
+    text = canonical(smiles, standardised=standardised)
     return 0 if text is None else _key(text)
 
 
-def canonical(smiles: str) -> str | None:
-    """Return RDKit's canonical SMILES of a molecule, or None if it cannot be read."""
+def canonical(smiles: str, *, standardised: bool = False) -> str | None:
+    """Return RDKit's canonical SMILES of a molecule, of its standard form if asked, or None if it cannot be read."""
     with BlockLogs():
         try:
             molecule = Chem.MolFromSmiles(smiles)
+            if molecule is not None and standardised:
+                molecule, _ = standardise(molecule, smiles)
             return None if molecule is None else str(Chem.MolToSmiles(molecule))
         except Exception:  # whatever RDKit raises for one molecule
             return None
