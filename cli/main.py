@@ -11,6 +11,7 @@ from .commands.evaluate import evaluate_command
 from .commands.export import export_command
 from .commands.finetune import finetune_command
 from .commands.fingerprint import fingerprint_command
+from .commands.fit import fit_command
 from .commands.import_official import import_command
 from .commands.info import info_command
 from .commands.predict import predict_command
@@ -33,6 +34,7 @@ for command in (
     datasets_command,
     info_command,
     recipes_command,
+    fit_command,
     train_command,
     pretrain_command,
     finetune_command,

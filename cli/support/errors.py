@@ -29,6 +29,7 @@ HINTS = {
     "from_scratch": "--from-scratch does not",
     "import_weights": "`grpe import {value} --heads HEADS --dataset DATASET --out CKPT` makes a checkpoint of them",
     "labels_missing": "correct the cells, or --bad-labels missing takes them for missing labels",
+    "make_calibration": "`grpe fit TABLE --target COLUMN` calibrates on its test split, with --folds 5 on every row",
     "make_encoding": "`grpe preprocess DATASET --encodings {value}` computes it",
     "make_dataset": "make one with `grpe preprocess`",
     "other_metric": _OTHER_SPLIT + "; or --set training.metric={value}",

@@ -70,7 +70,7 @@ def options_as(
     Parameters
     ----------
     kind
-        A dataclass with one field for each option, of the option's parameter name. The command gets an instance of it
+        A dataclass with a field for each option, of the option's parameter name. The command gets an instance of it
         as its argument `argument`.
     options
         What `click.option` returned, in the order of the help page.
@@ -82,7 +82,7 @@ def options_as(
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def gathered(**values: Any) -> Any:
-            chosen = kind(**{name: values.pop(name) for name in names})
+            chosen = kind(**{name: values.pop(name) for name in names if name in values})
             return command(**values, **{argument: chosen})
 
         decorated: Any = gathered
