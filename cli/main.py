@@ -4,16 +4,20 @@ import click
 
 from grpe_dgl import __version__
 
+from .commands.attention import attention_command
+from .commands.compare import compare_command
 from .commands.datasets import datasets_command
 from .commands.evaluate import evaluate_command
 from .commands.export import export_command
 from .commands.finetune import finetune_command
 from .commands.fingerprint import fingerprint_command
+from .commands.fit import fit_command
 from .commands.import_official import import_command
 from .commands.info import info_command
 from .commands.predict import predict_command
 from .commands.preprocess import preprocess_command
 from .commands.preprocess_csv import csv_command
+from .commands.pretrain import pretrain_command
 from .commands.recipes import recipes_command
 from .commands.train import train_command
 from .support.errors import Commands
@@ -30,11 +34,15 @@ for command in (
     datasets_command,
     info_command,
     recipes_command,
+    fit_command,
     train_command,
+    pretrain_command,
     finetune_command,
     evaluate_command,
+    compare_command,
     predict_command,
     fingerprint_command,
+    attention_command,
     import_command,
     export_command,
 ):

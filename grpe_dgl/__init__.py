@@ -3,16 +3,25 @@
 import os
 from typing import TYPE_CHECKING, Any
 
+from grpe_dgl.dgl_import import replace_graphbolt
 from grpe_dgl.version import __version__ as __version__
 
-# Set before anything imports dgl: without it DGL prints a notice and writes a file into the user's home.
+# Before anything imports dgl. Without the first, DGL prints a notice and writes a file into the user's home.
 os.environ.setdefault("DGLBACKEND", "pytorch")
+replace_graphbolt()
 
 if TYPE_CHECKING:
     from grpe_dgl.inference import load as load
     from grpe_dgl.official import import_official as import_official
+    from grpe_dgl.workflows.compare import compare as compare
+    from grpe_dgl.workflows.fit import fit as fit
 
-_MODULE_OF = {"import_official": "grpe_dgl.official", "load": "grpe_dgl.inference"}
+_MODULE_OF = {
+    "compare": "grpe_dgl.workflows.compare",
+    "fit": "grpe_dgl.workflows.fit",
+    "import_official": "grpe_dgl.official",
+    "load": "grpe_dgl.inference",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,9 +1,12 @@
+import importlib.util
+import os
 import re
 import subprocess
 import sys
-import sysconfig
+import tarfile
 import tomllib
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -43,19 +46,67 @@ def test_every_requirement_is_pinned_for_the_makefile():
     assert names - pinned == set()
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The source archive of this checkout and the wheel that is built from it, as `python -m build` makes them."""
+    folder = tmp_path_factory.mktemp("dist")
+    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(build, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+    assert done.returncode == 0, done.stdout
+    assert re.findall(r"(?im)^.*\bwarning:.*", done.stdout) == []
+    (wheel,), (archive,) = folder.glob("grpe_dgl-*.whl"), folder.glob("grpe_dgl-*.tar.gz")
+    return wheel, archive
+
+
 @pytest.mark.slow
-def test_wheel_runs_outside_the_checkout(tmp_path):
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
-    subprocess.run(build, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("grpe_dgl-*.whl")
+def test_wheel_holds_the_library_the_recipes_and_the_licence_and_nothing_else(built):
+    wheel, _ = built
+    assert wheel.stat().st_size < 12_000_000
+    with zipfile.ZipFile(wheel) as file:
+        names = set(file.namelist())
+        metadata = file.read(f"grpe_dgl-{grpe_dgl.__version__}.dist-info/METADATA").decode()
+    sources = {"grpe_dgl": "grpe_dgl", "cli": "grpe_dgl_cli", "recipes": "grpe_dgl_recipes"}
+    expected = {
+        f"{package}/{path.relative_to(ROOT / folder).as_posix()}"
+        for folder, package in sources.items()
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix not in (".nbi", ".nbc")
+    }
+    information = f"grpe_dgl-{grpe_dgl.__version__}.dist-info/"
+    assert {name for name in names if not name.startswith(information)} == expected
+    assert {"grpe_dgl/py.typed", "grpe_dgl_recipes/zinc.yaml"} <= names
+    licences = PROJECT["project"]["license-files"]
+    assert {f"{information}licenses/{name}" for name in licences} <= names
+    assert "Requires-Python: <3.13,>=3.11" in metadata and "License-Expression: MIT" in metadata
+    assert re.search(r"Requires-Dist: dgl<2,>=1.1.3; python_version < .3.12", metadata)
+    assert re.search(r"Requires-Dist: dgl<3,>=2.1; python_version >= .3.12", metadata)
+
+
+@pytest.mark.slow
+def test_archive_holds_every_file_of_the_checkout(built):
+    _, archive = built
+    with tarfile.open(archive) as file:
+        names = {name.partition("/")[2] for name in file.getnames() if not name.endswith("/")}
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode == 0:
+        wanted = {name for name in listed.stdout.splitlines() if (ROOT / name).exists()}
+        assert {name for name in wanted - names if name.split("/")[0] not in (".ci", ".gitignore")} == set()
+    assert not any("__pycache__" in name or name.endswith((".pyc", ".nbi", ".nbc")) for name in names)
+    assert not any(name.startswith((".venv", "build", "dist", "runs", "demo", "data/")) for name in names)
+
+
+@pytest.mark.slow
+def test_wheel_runs_outside_the_checkout(built, tmp_path):
+    wheel, _ = built
     venv.create(tmp_path / "venv", with_pip=True)
     python = tmp_path / "venv/bin/python"
     subprocess.run([python, "-m", "pip", "install", "--no-deps", "--quiet", wheel], check=True, cwd=tmp_path)
     # Its requirements come from this environment by path, which leaves this environment's own grpe_dgl out of sight.
-    requirements = tmp_path / "venv/lib/python3.11/site-packages/requirements.pth"
-    requirements.write_text(sysconfig.get_path("purelib") + "\n")
+    (packages,) = (tmp_path / "venv/lib").glob("python3.*/site-packages")
+    (packages / "requirements.pth").write_text(f"{Path(importlib.util.find_spec('torch').origin).parents[1]}\n")
     program = "import grpe_dgl.nn, grpe_dgl_cli, grpe_dgl_recipes; print(grpe_dgl.nn.__file__, grpe_dgl_cli.__file__)"
     run = subprocess.run([python, "-c", program], check=True, capture_output=True, text=True, cwd=tmp_path)
     assert run.stdout.count(str(tmp_path)) == 2
-    run = subprocess.run([tmp_path / "venv/bin/grpe", "--help"], check=True, capture_output=True, text=True)
-    assert run.stdout.startswith("Usage: grpe")
+    run = subprocess.run([tmp_path / "venv/bin/grpe", "--version"], check=True, capture_output=True, text=True)
+    assert run.stdout == f"grpe, version {grpe_dgl.__version__}\n"

@@ -4,7 +4,7 @@ import torch
 
 from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.checkpoint.file import Checkpoint
-from grpe_dgl.recipe import load_recipe
+from grpe_dgl.recipe import Recipe, load_recipe
 from grpe_dgl.schema import Task, known_schema
 
 REGRESSION = Task(level="graph", kind="regression", targets=("logS",), metric="rmse", standardise=True)
@@ -34,6 +34,16 @@ def checkpoint(task=REGRESSION, *, schema=None, seed=0, overrides=(), provenance
         metrics={"epoch": 3, "valid_rmse": 0.5},
         provenance=dict(provenance),
     )
+
+
+def checkpoint_of(model, task=REGRESSION, *, seed=0):
+    """A checkpoint of molecules whose model section is given: any family."""
+    schema = molecule_schema(task)
+    recipe = Recipe.from_dict(
+        {"dataset": schema.name, "model": model, "training": {"batch_size": 4, "epochs": 1}}
+    ).fit_to_task(schema.task)
+    torch.manual_seed(seed)
+    return Checkpoint(recipe=recipe, schema=schema, weights=build_model(recipe.model, schema).state_dict())
 
 
 def save(path, *arguments, **options):

@@ -62,7 +62,14 @@ def finetune_command(
     folder_name = f"finetune_{Path(wanted).name}" + ("" if options.variant is None else f"_{options.variant}")
     out = options.out or Path("runs") / folder_name
     show_experiment(
-        recipe, folder, out, options, written=written, start=source.start(recipe), differs=source.differences(written)
+        recipe,
+        folder,
+        out,
+        options,
+        name=Path(name).stem,
+        written=written,
+        start=source.start(recipe),
+        differs=source.differences(written),
     )
 
 

@@ -44,14 +44,14 @@ def fingerprint_command(
 
         fingerprint = Fingerprint(checkpoints[0], str(choose_device(options.device)), layers)
         fingerprint.predictor.require_layers(layers)
-        fingerprint.predictor.require_molecules()
         compute_library(inputs, out, fingerprint, options, library)
         return
     library.require_folder()
     check_output(out, force=options.force, suffixes=(*OUTPUTS, ".npy"))
 
+    from grpe_dgl.data.tables.rows import unused_names
     from grpe_dgl.inference.bulk import Fingerprint, write_fingerprints
-    from grpe_dgl.inference.writers import open_table, unused_names
+    from grpe_dgl.inference.writers import open_table
 
     fingerprint = Fingerprint(checkpoints[0], str(choose_device(options.device)), layers)
     fingerprint.predictor.require_layers(layers)

@@ -12,7 +12,7 @@ from ..support.bulk_progress import follow
 from ..support.device import choose_device
 from ..support.library import LibraryOptions, compute_library, is_folder, library_options
 from ..support.output_file import OUTPUTS, check_output
-from ..support.predict_inputs import InputOptions, checkpoints_and_inputs, input_options, open_rows
+from ..support.predict_inputs import InputOptions, checkpoints_and_inputs, input_options, one_run_folder, open_rows
 from ..support.terminal import echo, table_stream
 
 
@@ -24,28 +24,43 @@ from ..support.terminal import echo, table_stream
     type=click.Path(),
     help="A .csv, .csv.gz or .parquet file, or a folder of parts.  [default: CSV on standard output]",
 )
+@click.option(
+    "--interval",
+    type=float,
+    metavar="LEVEL",
+    help="Add intervals, or for classes calibrated probabilities and sets, that hold with this probability: 0.9.",
+)
 @input_options
 @library_options
 def predict_command(
-    arguments: tuple[str, ...], output: str | None, options: InputOptions, library: LibraryOptions
+    arguments: tuple[str, ...],
+    output: str | None,
+    interval: float | None,
+    options: InputOptions,
+    library: LibraryOptions,
 ) -> None:
     """Predict INPUT with the model in CKPT, or the mean of several.
 
-    INPUT is a table of molecules (.csv, .csv.gz, .smi, .smi.gz), a folder that `grpe preprocess` made, or SMILES. Every
-    row keeps its columns and gets predictions: numbers in the target's own unit, or probabilities. A molecule that
-    cannot be read gets none, and the reason in the column `error`.
+    CKPT is a checkpoint or the folder of a finished run, which stands for all of its models: seeds or folds.
+    INPUT is a table of molecules (.csv, .tsv, .txt, .smi or .sdf, also with .gz, .parquet or .xlsx), a folder that
+    `grpe preprocess` made, or SMILES. Every row keeps its columns and gets predictions: numbers in the target's own
+    unit, or probabilities. A molecule that cannot be read gets none, and the reason in the column `error`.
 
     With a folder as --out, INPUT is any number of tables or folders of tables, and the output is a folder of parts of
     50,000 rows; the same command again makes only the parts that are missing.
     """
     checkpoints, inputs = checkpoints_and_inputs(arguments)
     out = None if output is None else Path(output)
+    run_folder = None
+    if interval is not None:
+        if not 0 < interval < 1:
+            raise click.BadParameter(f"{interval:g}; accepted: between 0 and 1, such as 0.9", param_hint="--interval")
+        run_folder = one_run_folder(arguments, inputs)
     if out is not None and is_folder(output):
         from grpe_dgl.inference.bulk import Prediction
 
-        prediction = Prediction(tuple(checkpoints), str(choose_device(options.device)))
-        prediction.ensemble.members[0].require_molecules()
-        compute_library(inputs, out, prediction, options, library)
+        device = str(choose_device(options.device))
+        compute_library(inputs, out, Prediction(tuple(checkpoints), device, interval, run_folder), options, library)
         return
     library.require_folder()
     if out is not None:
@@ -53,11 +68,14 @@ def predict_command(
     elif options.force:
         raise click.UsageError("--force goes with --out")
 
+    from grpe_dgl.data.tables.rows import unused_names
     from grpe_dgl.inference.bulk import Prediction, write_predictions
-    from grpe_dgl.inference.writers import CSVWriter, Writer, open_table, unused_names
+    from grpe_dgl.inference.writers import CSVWriter, Writer, open_table
 
-    prediction = Prediction(tuple(checkpoints), str(choose_device(options.device)))
+    prediction = Prediction(tuple(checkpoints), str(choose_device(options.device)), interval, run_folder)
     ensemble = prediction.ensemble
+    if interval is not None and ensemble.calibration is not None and ensemble.calibration.note is not None:
+        echo(f"--interval: {ensemble.calibration.note}", err=True)
     rows = open_rows(inputs, ensemble.members[0], options)
     added = unused_names([*ensemble.text_columns, *ensemble.number_columns, "error"], rows.columns)
     num_texts = len(ensemble.text_columns)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from grpe_dgl.data.tables.table import is_table
+from grpe_dgl.data.tables.formats import is_table
 
 from ..support.make_dataset import csv_command_for, make_dataset
 from ..support.make_encodings import make_encodings

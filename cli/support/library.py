@@ -84,16 +84,24 @@ def compute_library(
     """Make the missing parts of a library, print what was done, and exit with 1 if a part or a file failed."""
     if options.split is not None:
         raise click.UsageError("--split goes with a processed dataset")
+    if options.sheet is not None:
+        raise click.UsageError("--sheet goes with one workbook and a file as --out")
     if chosen.address is not None and chosen.engine != "ray":
         raise click.UsageError("--address goes with --engine ray")
     if chosen.engine == "ray":
         from grpe_dgl.inference.library.ray_engine import require_ray
 
         require_ray()
+    from grpe_dgl.inference.bulk import Prediction
     from grpe_dgl.inference.library.blocks import Shard
     from grpe_dgl.inference.library.run import library_files, open_library, run_library
     from grpe_dgl.io.workers import cores
 
+    members = compute.ensemble.members if isinstance(compute, Prediction) else [compute.predictor]
+    members[0].require_molecules()
+    calibration = compute.ensemble.calibration if isinstance(compute, Prediction) else None
+    if calibration is not None and calibration.note is not None:
+        echo(f"--interval: {calibration.note}", err=True)
     library = open_library(
         library_files(_paths(inputs)),
         out,

@@ -8,12 +8,12 @@ import click
 OUTPUTS = (".csv", ".csv.gz", ".parquet")
 
 
-def check_output(path: Path, *, force: bool, suffixes: tuple[str, ...] = ()) -> None:
-    """Raise unless a file can be written to `path`; an existing one only with `force`."""
+def check_output(path: Path, *, force: bool, suffixes: tuple[str, ...] = (), option: str = "--out") -> None:
+    """Raise unless a file can be written to `path`, which `option` gave; an existing one only with `force`."""
     from grpe_dgl.errors import InputError
 
     if suffixes and not path.name.lower().endswith(suffixes):
-        raise click.UsageError(f"--out {path}: accepted: a name that ends in {', '.join(suffixes)}")
+        raise click.UsageError(f"{option} {path}: accepted: a name that ends in {', '.join(suffixes)}")
     if path.is_dir():
         raise InputError(f"{path} is a folder; accepted: the name of a file")
     if path.exists() and not path.is_file():

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grpe_dgl.data.tables.table import SUFFIXES, is_table
+from grpe_dgl.data.tables.formats import SUFFIXES, is_table
+from grpe_dgl.io.run_models import is_run_folder, models_of
 from grpe_dgl.messages import counted
+from grpe_dgl.pretrained import is_shipped, model_file
 
 from .make_encodings import make_encodings
 from .options import device_option, options_as, require_file
@@ -18,9 +20,9 @@ if TYPE_CHECKING:
     from grpe_dgl.inference import Predictor
     from grpe_dgl.inference.inputs import Rows
 
-OTHER_FILES = (".tsv", ".txt", ".xlsx", ".sdf", ".mol", ".json", ".parquet", ".npy", ".zip")  # no SMILES ends in these
+OTHER_FILES = (".xls", ".ods", ".mol", ".json", ".npy", ".zip")  # no SMILES ends in these
 ROWS_PER_WORKER = 5_000  # with fewer, the work is done before another process has started
-SMILES, MAX_NODES = "smiles", 512  # defaults
+MAX_NODES = 512  # default
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +31,7 @@ class InputOptions:
 
     force: bool
     smiles: str | None
+    sheet: str | None
     split: str | None
     device: str
     max_nodes: int | None
@@ -47,7 +50,9 @@ input_options = options_as(
     InputOptions,
     (
         click.option("--force", is_flag=True, help="Overwrite --out."),
-        click.option("--smiles", help=f"The table's column of molecules.  [default: {SMILES}]"),
+        click.option("--smiles", help="The table's column of molecules.  "
+                     "[default: smiles, SMILES, canonical_smiles, ...]"),
+        click.option("--sheet", help="Of an Excel workbook.  [default: the first with a column of SMILES]"),
         click.option("--split", help="Of a processed dataset: only this split.  [default: every graph]"),
         device_option,
         click.option("--max-nodes", type=click.IntRange(min=1),
@@ -59,7 +64,10 @@ input_options = options_as(
 
 
 def checkpoints_and_inputs(arguments: tuple[str, ...]) -> tuple[list[Path], list[str]]:
-    """Divide the arguments: the first one and all that look like checkpoints after it, then the input."""
+    """Divide the arguments: the first one and all that look like models after it, then the input.
+
+    A model is a checkpoint or the folder of a run, which stands for all of its models.
+    """
     count = 1
     while count < len(arguments) and _is_checkpoint(arguments[count]):
         count += 1
@@ -67,13 +75,28 @@ def checkpoints_and_inputs(arguments: tuple[str, ...]) -> tuple[list[Path], list
         raise click.UsageError(f"{' '.join(arguments)}: the checkpoint comes first, then the input")
     if count == len(arguments):
         raise click.UsageError("no input; give a table, a processed dataset, or SMILES after the checkpoint")
-    checkpoints = [Path(name) for name in arguments[:count]]
-    for path in checkpoints:
-        require_file(path)
+    checkpoints = []
+    for path in map(Path, arguments[:count]):
+        if path.is_dir() and not is_shipped(path):
+            checkpoints += models_of(path)
+            continue
+        model_file(path)  # raises for a name that is neither a file nor a shipped model
+        if not is_shipped(path):
+            require_file(path)
+        checkpoints.append(path)
     inputs = list(arguments[count:])
     if len(inputs) == 1 and is_table(inputs[0]):
         require_file(Path(inputs[0]))
     return checkpoints, inputs
+
+
+def one_run_folder(arguments: tuple[str, ...], inputs: list[str]) -> Path:
+    """Return the folder of the run whose models the arguments name; intervals are of all models of one run."""
+    models = arguments[: len(arguments) - len(inputs)]
+    if len(models) > 1:
+        raise click.UsageError(f"--interval: {len(models)} models; accepted: the folder of one run")
+    path = Path(models[0])
+    return path if path.is_dir() else path.parent
 
 
 def open_rows(inputs: list[str], predictor: "Predictor", options: InputOptions) -> "Rows":
@@ -90,14 +113,16 @@ def open_rows(inputs: list[str], predictor: "Predictor", options: InputOptions) 
     path = Path(inputs[0])
     if files and path.is_dir():
         _refuse("a table", "--smiles", options.smiles)
+        _refuse("an Excel workbook", "--sheet", options.sheet)
         _refuse("molecules", "--max-nodes", options.max_nodes)
         return _open_dataset(path, predictor, options.split)
     _refuse("a processed dataset", "--split", options.split)
     max_nodes = options.max_nodes or MAX_NODES
     if not files:
         _refuse("a table", "--smiles", options.smiles)
+        _refuse("an Excel workbook", "--sheet", options.sheet)
         predictor.require_molecules()
-        return smiles_rows(inputs, max_nodes=max_nodes)
+        return smiles_rows(inputs, max_nodes=max_nodes, standardised=predictor.schema.standardised_molecules)
     predictor.require_molecules()
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder, and it is not a SMILES")
@@ -105,7 +130,11 @@ def open_rows(inputs: list[str], predictor: "Predictor", options: InputOptions) 
         raise InputError(
             f"{path}: accepted: a table ({', '.join(SUFFIXES)}), a folder that `grpe preprocess` made, or SMILES"
         )
-    return table_rows(Table(path), options.smiles or SMILES, max_nodes=max_nodes)
+    table = Table(path, sheet=options.sheet)
+    for note in table.notes:
+        echo(note, err=True)
+    standardised = predictor.schema.standardised_molecules
+    return table_rows(table, options.smiles, max_nodes=max_nodes, standardised=standardised)
 
 
 def _open_dataset(path: Path, predictor: "Predictor", split: str | None) -> "Rows":
@@ -114,6 +143,8 @@ def _open_dataset(path: Path, predictor: "Predictor", split: str | None) -> "Row
 
     data = load(path)
     predictor.schema.require_same_input(data.schema, what=str(path), model=predictor.source)
+    if (warning := predictor.schema.different_molecules(data.schema, what=str(path))) is not None:
+        echo(f"warning: {warning}", err=True)
     make_encodings(path, predictor.view.encodings)
     if data.manifest.num_skipped:
         skipped = f"{counted(data.manifest.num_skipped, 'row')} of its source became no graph"
@@ -152,6 +183,8 @@ def _is_checkpoint(name: str) -> bool:
     lower = name.lower()
     if lower.endswith((".ckpt", ".pt")):
         return True
+    if os.path.isdir(name):
+        return is_run_folder(Path(name))
     if lower.endswith((*SUFFIXES, *OTHER_FILES)):
         return False
     try:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from grpe_dgl.data.tables.table import is_table
+from grpe_dgl.data.tables.formats import is_table
 
 from .make_dataset import csv_command_for, make_dataset
 from .terminal import echo

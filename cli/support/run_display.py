@@ -52,8 +52,9 @@ def result_lines(results: dict[str, Any]) -> str:
     early = ""
     if results.get("stopped_early"):  # without a best epoch, the metric was undefined in every one
         early = f"stopped early: no better epoch for {epochs - (best or 0)}\n"
+    selected = "best" if best is None or "valid" in results["splits"] else "last"
     return (
-        f"{early}done after {counted(epochs, 'epoch')}, {results['seconds']:,.0f} s; best epoch "
+        f"{early}done after {counted(epochs, 'epoch')}, {results['seconds']:,.0f} s; {selected} epoch "
         f"{best or 'unknown'}: {metric.name} {splits}"
     )
 
@@ -69,7 +70,8 @@ def curve(folder: Path, metric: str) -> str:
         cells = [row[f"valid_{metric}"] for row in csv.DictReader(file)]
     values = [float(cell) for cell in cells if cell and math.isfinite(float(cell))]
     if not values:
-        return f"valid {metric}: undefined in every epoch  (the loss is plotted in {folder / 'curves.png'})"
+        reason = "undefined in every epoch" if any(cells) else "not measured, as there is no split to validate on"
+        return f"valid {metric}: {reason}  (the loss is plotted in {folder / 'curves.png'})"
     count = min(len(values), 60)
     shown = [values[i * len(values) // count] for i in range(count)]
     # The first epochs are far off: values outside the middle nine tenths are clipped to them.

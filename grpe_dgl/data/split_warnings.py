@@ -5,6 +5,11 @@ import numpy as np
 from grpe_dgl.data.splits import NAMES
 from grpe_dgl.data.store.store import Store
 
+_WITHOUT = {
+    "train": "; training needs some",
+    "valid": ": no epoch can be selected, so training takes the model of the last one",
+}
+
 
 def split_warnings(store: Store) -> list[str]:
     """Return a sentence for every split that is empty or, of yes/no targets, has both classes for none of them."""
@@ -12,8 +17,7 @@ def split_warnings(store: Store) -> list[str]:
     for name in dict.fromkeys((*NAMES, *store.splits)):
         index = store.splits.get(name)
         if index is None or not len(index):
-            needed = "; training needs some" if name in ("train", "valid") else ""
-            notes.append(f"the split {name} has no graphs{needed}")
+            notes.append(f"the split {name} has no graphs{_WITHOUT.get(name, '')}")
         elif store.schema.task.kind == "binary" and store.schema.task.level == "graph":
             label = store.label[index.astype(np.int64)]
             found = [str(value) for value in (0, 1) if (label == value).any()]

@@ -10,11 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from grpe_dgl.inference.calibration import FILE as CALIBRATION
+from grpe_dgl.inference.calibration import read_calibration
 from grpe_dgl.inference.ensemble import Ensemble
 from grpe_dgl.inference.inputs import Chunk, Job, Rows
 from grpe_dgl.inference.predictor import Predictor, load
 from grpe_dgl.inference.writers import Writer
 from grpe_dgl.io.workers import run_in_order
+from grpe_dgl.pretrained import model_file
+from grpe_dgl.schema import Schema
 
 Array = npt.NDArray[Any]
 Result = tuple[list[str | None], list[Array]]
@@ -27,21 +31,34 @@ class Prediction:
 
     checkpoints: tuple[Path, ...]
     device: str
+    interval: float | None = None
+    """The level of the intervals that are added; None for none."""
+    run_folder: Path | None = None
+    """For intervals: the folder of the run that the checkpoints are all models of."""
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files of the models."""
-        return self.checkpoints
+        """What determines the numbers: the files of the models, and with intervals their calibration."""
+        models = tuple(map(model_file, self.checkpoints))
+        return models if self.run_folder is None else (*models, self.run_folder / CALIBRATION)
 
     @property
     def options(self) -> dict[str, Any]:
         """What changes the numbers beside the models."""
-        return {}
+        return {"interval": self.interval}
 
     @functools.cached_property
     def ensemble(self) -> Ensemble:
         """The models."""
-        return Ensemble([load(path, device=self.device) for path in self.checkpoints])
+        calibration = None
+        if self.interval is not None and self.run_folder is not None:
+            calibration = read_calibration(self.run_folder, self.checkpoints)
+        return Ensemble([load(path, device=self.device) for path in self.checkpoints], calibration, self.interval)
+
+    @property
+    def schema(self) -> Schema:
+        """The form of the data that the models read."""
+        return self.ensemble.members[0].schema
 
     @property
     def text_columns(self) -> list[str]:
@@ -58,7 +75,7 @@ class Prediction:
         return chunk.errors, self.ensemble.predict(chunk)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Prediction, (self.checkpoints, self.device)
+        return Prediction, (self.checkpoints, self.device, self.interval, self.run_folder)
 
 
 @dataclass(frozen=True)
@@ -71,8 +88,8 @@ class Fingerprint:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files of the models."""
-        return (self.checkpoint,)
+        """What determines the numbers: the file of the model."""
+        return (model_file(self.checkpoint),)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -88,6 +105,11 @@ class Fingerprint:
     def width(self) -> int:
         """How many numbers a fingerprint has."""
         return self.predictor.model.fingerprint_size(self.layers)
+
+    @property
+    def schema(self) -> Schema:
+        """The form of the data that the model reads."""
+        return self.predictor.schema
 
     @property
     def text_columns(self) -> list[str]:

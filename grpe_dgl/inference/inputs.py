@@ -9,20 +9,17 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from grpe_dgl.data.catalogue import MOLECULES
 from grpe_dgl.data.dataset import Dataset
-from grpe_dgl.data.molecules.smiles import MAX_NODES, graphs_of_smiles
-from grpe_dgl.data.store.arrays import ArraysInMemory, GraphArrays
+from grpe_dgl.data.molecules.arrays import read_molecules
+from grpe_dgl.data.molecules.smiles import MAX_NODES
+from grpe_dgl.data.store.arrays import GraphArrays
 from grpe_dgl.data.store.manifest import FILE
 from grpe_dgl.data.store.store import Store
-from grpe_dgl.data.store.validation import pack
-from grpe_dgl.data.tables.column_types import INTEGER, NUMBER, TEXT, column_types
+from grpe_dgl.data.tables.column_types import INTEGER, NUMBER, TEXT
+from grpe_dgl.data.tables.rows import unused_names
 from grpe_dgl.data.tables.table import Table
-from grpe_dgl.inference.writers import unused_names
-from grpe_dgl.schema import unlabelled
 
 SIZE = 500  # rows at a time: batches are full, and progress shows every few seconds for the largest models, too
-_SCHEMA = unlabelled(MOLECULES)
 
 
 @dataclass(frozen=True)
@@ -53,30 +50,31 @@ class Rows:
     """Returns the type of each column, names of `grpe_dgl.data.tables.column_types`; it may read the whole input."""
 
 
-def smiles_rows(smiles: Sequence[str], *, max_nodes: int = MAX_NODES) -> Rows:
-    """Return molecules as rows of one column; those of more than `max_nodes` atoms have an error instead of a graph."""
-    jobs = _jobs((([text], text) for text in smiles), max_nodes)
+def smiles_rows(smiles: Sequence[str], *, max_nodes: int = MAX_NODES, standardised: bool = False) -> Rows:
+    """Return molecules as rows of one column; those of more than `max_nodes` atoms have an error instead of a graph.
+
+    `standardised` is the model's `Schema.standardised_molecules`.
+    """
+    jobs = _jobs((([text], text) for text in smiles), max_nodes, standardised)
     return Rows(["smiles"], len(smiles), "molecule", jobs, lambda: [TEXT])
 
 
-def molecule_rows(cells: Sequence[list[str]], smiles: Sequence[str], columns: list[str], max_nodes: int) -> Rows:
+def molecule_rows(
+    cells: Sequence[list[str]], smiles: Sequence[str], columns: list[str], *, max_nodes: int, standardised: bool
+) -> Rows:
     """Return molecules that were read already, with the cells of each, as rows."""
-    jobs = _jobs(zip(cells, smiles, strict=True), max_nodes)
+    jobs = _jobs(zip(cells, smiles, strict=True), max_nodes, standardised)
     return Rows(columns, len(smiles), "molecule", jobs, lambda: [TEXT] * len(columns))
 
 
-def table_rows(table: Table, smiles: str, *, max_nodes: int = MAX_NODES) -> Rows:
-    """Return the rows of a table whose column `smiles` has molecules."""
-    # SMILES, Smiles: upper and lower case do not matter if only one column matches.
-    alike = [name for name in table.columns if name.lower() == smiles.lower()]
-    place = table.place(alike[0] if len(alike) == 1 else smiles)
-    total = sum(1 for _ in table.rows())  # also finds a malformed row before the work starts
+def table_rows(
+    table: Table, smiles: str | None = None, *, max_nodes: int = MAX_NODES, standardised: bool = False
+) -> Rows:
+    """Return the rows of a table, with the molecules of the column that `Table.smiles_place` finds."""
+    place = table.smiles_place(smiles)
+    total = table.count()  # also finds a malformed row before the work starts
     rows = ((cells, cells[place].strip()) for _, cells in table.rows())
-
-    def types() -> list[str]:
-        return column_types((cells for _, cells in table.rows()), len(table.columns))
-
-    return Rows(table.columns, total, "molecule", _jobs(rows, max_nodes), types)
+    return Rows(table.columns, total, "molecule", _jobs(rows, max_nodes, standardised), table.types)
 
 
 def dataset_rows(data: Dataset, split: str | None) -> Rows:
@@ -100,7 +98,7 @@ def dataset_rows(data: Dataset, split: str | None) -> Rows:
                     str(int(store.row[graph])),
                     str(names[graph]),
                     *([store.smiles(int(graph))] if store.has_smiles else []),
-                    *(_label_cells(store, int(graph)) if task.level == "graph" else []),
+                    *(label_cells(store, int(graph)) if task.level == "graph" else []),
                 ]
                 for graph in graphs
             ]
@@ -115,7 +113,7 @@ def dataset_rows(data: Dataset, split: str | None) -> Rows:
     return Rows(list(columns), len(index), "graph", jobs(), lambda: list(columns.values()))
 
 
-def _label_cells(store: Store, graph: int) -> list[str]:
+def label_cells(store: Store, graph: int) -> list[str]:
     """Return the labels of a graph as they stand in a table: numbers or names of classes, blank where missing."""
     task, label = store.schema.task, np.atleast_1d(store.label[graph])
     if task.kind == "multiclass":
@@ -126,13 +124,9 @@ def _label_cells(store: Store, graph: int) -> list[str]:
     return ["" if value < 0 else pair[int(value)] for value, pair in zip(label, names, strict=True)]
 
 
-def read(smiles: Sequence[str], max_nodes: int = MAX_NODES) -> Chunk:
+def read(smiles: Sequence[str], max_nodes: int = MAX_NODES, standardised: bool = False) -> Chunk:
     """Return the graphs of molecules."""
-    run = pack(graphs_of_smiles(smiles, max_nodes=max_nodes, one_form=True), _SCHEMA)
-    errors: list[str | None] = [None] * len(smiles)
-    for skip in run.graphs.skipped:
-        errors[skip.row] = skip.reason
-    arrays = ArraysInMemory(run, _SCHEMA)
+    errors, arrays = read_molecules(smiles, max_nodes, standardised=standardised)
     return Chunk(errors, arrays, np.arange(len(arrays)))
 
 
@@ -148,7 +142,8 @@ def _store(path: Path, changed: int) -> Store:
     return Store(path)
 
 
-def _jobs(rows: Iterable[tuple[list[str], str]], max_nodes: int) -> Iterator[Job]:
+def _jobs(rows: Iterable[tuple[list[str], str]], max_nodes: int, standardised: bool) -> Iterator[Job]:
     iterator = iter(rows)
     while some := list(islice(iterator, SIZE)):
-        yield [cells for cells, _ in some], functools.partial(read, [smiles for _, smiles in some], max_nodes)
+        molecules = [smiles for _, smiles in some]
+        yield [cells for cells, _ in some], functools.partial(read, molecules, max_nodes, standardised)

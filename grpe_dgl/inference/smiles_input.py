@@ -1,12 +1,11 @@
 """What `Predictor.predict` takes for molecules: lists, arrays, Series, generators, and tables with a SMILES column."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from grpe_dgl.data.tables.smiles_column import smiles_columns
 from grpe_dgl.errors import InputError
 
-COLUMN_NAMES = ("smiles", "canonical_smiles", "canonicalsmiles", "isomeric_smiles", "isomericsmiles", "mol_smiles")
-"""What a column of SMILES is called, in small letters; the first that a table has is taken."""
 SMILESInput = Iterable[str | None] | Mapping[str, Any]
 """SMILES, None for a missing one; or a table, of which a DataFrame is one too."""
 _ACCEPTED = "accepted: a list, array, Series or generator of SMILES, or a table with a column of them"
@@ -16,7 +15,7 @@ def smiles_of(given: SMILESInput) -> list[str | None]:
     """Return the SMILES of any accepted input as a list, with None for those that are missing.
 
     Raises an InputError for anything else, such as one text, a set (which has no order) or a table without a column
-    whose name is one of `COLUMN_NAMES`.
+    with a usual name for it (see `grpe_dgl.data.tables.smiles_column`).
     """
     if isinstance(given, str | bytes):
         raise InputError(f"smiles is the text {given!r}; accepted: a list of SMILES")
@@ -37,39 +36,19 @@ def smiles_of(given: SMILESInput) -> list[str | None]:
     return molecules
 
 
-def smiles_place(columns: Sequence[str], wanted: str | None, where: str) -> int:
-    """Return the position of a table's column of molecules.
-
-    Parameters
-    ----------
-    columns
-        The names of all columns.
-    wanted
-        The name of the column, in small or capital letters; None for the first of `COLUMN_NAMES` that there is.
-    where
-        Names the table in errors.
-    """
-    for name in COLUMN_NAMES if wanted is None else (wanted.strip().lower(),):
-        found = [place for place, column in enumerate(columns) if column.strip().lower() == name]
-        exact = [place for place in found if columns[place] == (wanted or name)]
-        found = exact or found
-        if len(found) > 1:
-            raise InputError(f"{where} has {len(found)} columns called {columns[found[0]]!r}; accepted: one")
-        if found:
-            return found[0]
-    shown = ", ".join(map(repr, columns[:10])) + (", ..." if len(columns) > 10 else "")
-    raise InputError(f"{where} has no column {wanted or 'smiles'!r}; it has {shown}")
+def is_frame(given: Any) -> bool:
+    """Whether an input is a pandas DataFrame; pandas is not loaded to find out."""
+    return hasattr(given, "columns") and hasattr(given, "index") and hasattr(given, "iloc")
 
 
 def _column(table: Any) -> Any:
     names = list(table if isinstance(table, Mapping) else table.columns)
     kind = type(table).__name__
-    for wanted in COLUMN_NAMES:
-        found = [name for name in names if str(name).strip().lower() == wanted]
-        if len(found) > 1:
-            raise InputError(f"smiles is a {kind} with {len(found)} columns called {found[0]!r}; accepted: one")
-        if found:
-            return table[found[0]]
+    found = smiles_columns([str(name) for name in names])
+    if len(found) > 1:
+        raise InputError(f"smiles is a {kind} with {len(found)} columns called {names[found[0]]!r}; accepted: one")
+    if found:
+        return table[names[found[0]]]
     shown = ", ".join(repr(str(name)) for name in names[:10]) + (", ..." if len(names) > 10 else "")
     raise InputError(
         f"smiles is a {kind} with the columns {shown or '(none)'}; accepted: one that is called smiles, or the column "

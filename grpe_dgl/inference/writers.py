@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grpe_dgl.data.tables.column_types import INTEGER, NUMBER, TEXT, parse
+from grpe_dgl.data.tables.rows import unused_names
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import atomic_file
 
@@ -154,15 +155,3 @@ def open_table(
                 array.close()
         else:
             raise InputError(f"{path}: accepted: a name that ends in .csv, .csv.gz, .parquet or .npy")
-
-
-def unused_names(wanted: Sequence[str], taken: Sequence[str]) -> list[str]:
-    """Return the wanted names, with a number after those that are taken already."""
-    names: list[str] = []
-    for name in wanted:
-        number, free = 2, name
-        while free in taken or free in names:
-            free = f"{name}_{number}"
-            number += 1
-        names.append(free)
-    return names

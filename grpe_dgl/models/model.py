@@ -33,6 +33,8 @@ class GraphModel(nn.Module):
     head_prefix: ClassVar[str] = "head."
     takes_padded: ClassVar[bool] = False
     """Whether `forward` also takes a `PaddedBatch`, as export and devices other than the CPU need."""
+    has_attention: ClassVar[bool] = False
+    """Whether `attention` returns weights: the family defines `_attention`."""
     checkpoints_layers: ClassVar[bool] = False
     """Whether the family heeds `checkpoint_layers`."""
     checkpoint_layers: bool = False
@@ -46,6 +48,18 @@ class GraphModel(nn.Module):
         A batch of such a model is computed in one piece: neither in groups of like size nor in micro-batches.
         """
         return any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in self.modules())
+
+    @property
+    def node_embedding(self) -> nn.Module | None:
+        """The module that returns one vector per node for the node features, which ``training.flag`` perturbs.
+
+        None where the family has none; those that are called ``nodes`` are found.
+        """
+        return getattr(self, "nodes", None)
+
+    def weight_norm(self) -> Tensor | None:
+        """Return what ``training.weight_penalty`` adds to the loss, a tensor of one number; None: nothing."""
+        return None
 
     @classmethod
     def from_settings(cls, settings: Any, schema: Schema, *, backend: str | None = None) -> Self:
@@ -82,6 +96,36 @@ class GraphModel(nn.Module):
     def fingerprint(self, graph: dgl.DGLGraph, layers: int) -> Tensor:
         """Return each graph's vector after each of the last `layers` layers, of length 1 each, joined early to late."""
         raise InputError(f"{type(self).__name__} has no fingerprints")
+
+    @property
+    def added_virtual_nodes(self) -> int:
+        """How many virtual nodes the model itself adds to every graph it reads (EGT)."""
+        return 0
+
+    def attention(self, graph: dgl.DGLGraph) -> list[Tensor]:
+        """Return the attention weights of every layer, (pairs, heads) each, as in evaluation: without dropout.
+
+        Of a model that reads pair graphs, row i n + j of each graph's n^2 pairs is the weight with which query i
+        attends to key j, in the order of the pair graph's edges; virtual nodes that the model adds itself
+        (`added_virtual_nodes`) are the first among the n. Of a model that attends along the graph's own edges, a row is
+        an edge. In every head the weights of a query sum to one, if it has a key. The number of heads may differ
+        between layers.
+
+        Raises an InputError for families without attention.
+        """
+        if not self.has_attention:
+            raise InputError(f"{type(self).__name__} has no attention weights")
+        modes = [(module, module.training) for module in self.modules()]
+        self.eval()
+        try:
+            return self._attention(graph)
+        finally:
+            for module, training in modes:
+                module.training = training
+
+    def _attention(self, graph: dgl.DGLGraph) -> list[Tensor]:
+        """Return what `attention` does; called in evaluation mode."""
+        raise NotImplementedError
 
     def weight_source(self, name: str, old: ModelSettings, new: ModelSettings) -> WeightSource:
         """Return where the tensor `name` comes from when weights of a model with the settings `old` are transferred."""

@@ -30,33 +30,39 @@ from grpe_dgl.ops.inputs import AttentionInputs
 
 def message_passing_attention(pairs: dgl.DGLGraph, inputs: AttentionInputs) -> Tensor:
     """Return z of `grpe_dgl.ops.relative_attention`, shape (N, H, D)."""
-    q, k, v = inputs.q, inputs.k, inputs.v
-    query_table, key_table, value_table = inputs.tables
-    num_nodes, num_heads, head_size = q.shape
+    value_table = inputs.value_table
+    num_nodes, num_heads, head_size = inputs.v.shape
+    weights = F.dropout(attention_weights(pairs, inputs), inputs.dropout)
+    z = u_mul_e_sum(pairs, _wide(inputs.v), weights.unsqueeze(-1))[..., :head_size]  # (N, H, D)
+    if value_table is not None:
+        num_relations = len(value_table)
+        query = pairs.edges(order="eid")[1].long()  # (M,): dst = i
+        mass = weights.new_zeros(num_nodes * num_relations, num_heads)
+        mass = mass.index_add(0, query * num_relations + pairs.edata["relation"].long(), weights)
+        z = z + torch.einsum("nrh,rhd->nhd", mass.view(num_nodes, num_relations, num_heads), value_table)
+    return z
+
+
+def attention_weights(pairs: dgl.DGLGraph, inputs: AttentionInputs) -> Tensor:
+    """Return w before dropout, shape (M, H), in the order of the pair graph's edges; v and its table are not read."""
+    q, k = inputs.q, inputs.k
+    query_table, key_table, _ = inputs.tables
     key, query = (node.long() for node in pairs.edges(order="eid"))  # (M,) each: src = j, dst = i
     relation = pairs.edata["relation"].long()  # (M,)
-
-    def wide(x: Tensor) -> Tensor:
-        """Return x with D > 1: for D = 1 nothing is broadcast, and DGL's product then needs explicit edge numbers."""
-        return x if head_size > 1 else F.pad(x, (0, 1))
 
     def lookup(x: Tensor, table: Tensor, node: Tensor) -> Tensor:
         """Return x[node] . table[relation] of every pair, from one product per node and relation."""
         products = torch.einsum("nhd,rhd->nrh", x, table)  # (N, R, H)
         return products.flatten(0, 1).index_select(0, node * len(table) + relation)  # (M, H)
 
-    scores = u_dot_v(pairs, wide(k), wide(q)).squeeze(-1)  # (M, H)
+    scores = u_dot_v(pairs, _wide(k), _wide(q)).squeeze(-1)  # (M, H)
     if query_table is not None:
         scores = scores + lookup(q, query_table, query)
     if key_table is not None:
         scores = scores + lookup(k, key_table, key if inputs.key_term == "neighbour" else query)
-    weights = edge_softmax(pairs, scores / math.sqrt(head_size))  # (M, H), over the keys of each query
-    weights = F.dropout(weights, inputs.dropout)
+    return edge_softmax(pairs, scores / math.sqrt(q.shape[-1]))  # (M, H), over the keys of each query
 
-    z = u_mul_e_sum(pairs, wide(v), weights.unsqueeze(-1))[..., :head_size]  # (N, H, D)
-    if value_table is not None:
-        num_relations = len(value_table)
-        mass = weights.new_zeros(num_nodes * num_relations, num_heads)
-        mass = mass.index_add(0, query * num_relations + relation, weights).view(num_nodes, num_relations, num_heads)
-        z = z + torch.einsum("nrh,rhd->nhd", mass, value_table)
-    return z
+
+def _wide(x: Tensor) -> Tensor:
+    """Return x with D > 1: for D = 1 nothing is broadcast, and DGL's product then needs explicit edge numbers."""
+    return x if x.shape[-1] > 1 else F.pad(x, (0, 1))

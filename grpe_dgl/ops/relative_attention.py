@@ -8,6 +8,7 @@ from grpe_dgl.errors import InputError
 from grpe_dgl.ops.backends import BACKENDS, choose
 from grpe_dgl.ops.dense import DensePairs, padded_attention
 from grpe_dgl.ops.inputs import AttentionInputs
+from grpe_dgl.ops.message_passing import attention_weights
 from grpe_dgl.ops.per_graph import PerGraph
 
 KEY_TERMS = ("neighbour", "self")
@@ -82,6 +83,25 @@ def relative_attention(
         return attend(pairs, inputs)
     with torch.autocast(q.device.type, enabled=False):
         return attend(pairs, inputs.to(torch.float32)).to(q.dtype)
+
+
+def relative_attention_weights(
+    pairs: dgl.DGLGraph,
+    q: Tensor,
+    k: Tensor,
+    query_table: Tensor | None,
+    key_table: Tensor | None,
+    *,
+    key_term: str = "neighbour",
+) -> Tensor:
+    """Return w of `relative_attention` without dropout, shape (M, H), in the order of the pair graph's edges.
+
+    The weights of a query sum to one in every head. The backends of `relative_attention` do not keep them; here they
+    are computed by message passing, for any pair graph. Arguments are as there.
+    """
+    inputs = AttentionInputs(q, k, k, query_table, key_table, None, key_term, 0.0)
+    _check_shapes(pairs, inputs)
+    return attention_weights(pairs, inputs)
 
 
 def _check_shapes(pairs: dgl.DGLGraph, inputs: AttentionInputs) -> None:

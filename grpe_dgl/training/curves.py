@@ -42,6 +42,8 @@ def draw_curves(history: list[dict[str, Any]], *, metric: str, loss: str, title:
     scale = 100 if percent else 1
     measured = [(row["epoch"], scale * row[f"valid_{metric}"]) for row in history if row[f"valid_{metric}"] is not None]
     _plot(right, measured, f"validation {metric}{' (%)' if percent else ''}", METRIC_COLOUR)
+    if not measured:
+        right.text(0.5, 0.5, "not measured", ha="center", va="center", color="0.5", transform=right.transAxes)
     best = best_epoch(history, metric)
     if best is not None:
         value = scale * history[best][f"valid_{metric}"]

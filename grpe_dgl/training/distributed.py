@@ -11,6 +11,9 @@ from torch import Tensor
 
 from grpe_dgl.errors import InputError
 
+GLOO = "gloo/transport"
+"""In the message of gloo's errors, which have no class of their own."""
+
 
 @dataclass(frozen=True)
 class Processes:
@@ -99,5 +102,10 @@ def processes(device: torch.device) -> Iterator[Processes]:
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     try:
         yield Processes(dist.get_rank(), world_size, device)
+    except RuntimeError as error:
+        if not isinstance(error, dist.DistError) and GLOO not in str(error):
+            raise
+        reason = str(error).splitlines()[0].split("] ", 1)[-1]  # after the file and line of gloo's source
+        raise InputError(f"process {dist.get_rank()} lost another process that trains with it: {reason}") from error
     finally:
         dist.destroy_process_group()

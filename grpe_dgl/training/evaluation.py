@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 import torch
 from torch import Tensor
 
-from grpe_dgl.checkpoint.target_units import in_target_unit
+from grpe_dgl.checkpoint.target_units import in_target_unit, standardise
 from grpe_dgl.data.batching.parts import Division, Part, Placement, collate_parts, rows_in_order
 from grpe_dgl.data.dataset import Batches, Dataset, Split
 from grpe_dgl.errors import InputError
@@ -16,6 +16,7 @@ from grpe_dgl.objectives import METRICS, METRICS_OF_KIND
 from grpe_dgl.schema import Schema, Task
 from grpe_dgl.training.distributed import SINGLE, Processes
 from grpe_dgl.training.loss_window import UPDATES_BETWEEN_READS
+from grpe_dgl.training.losses import LOSS_FUNCTIONS
 from grpe_dgl.training.metrics import METRIC_FUNCTIONS, is_defined
 from grpe_dgl.training.precision import autocast
 from grpe_dgl.training.prefetch import Transfer, prefetch
@@ -149,6 +150,12 @@ def measure(metric: str, predictions: Tensor, labels: Tensor, batch: Tensor | No
         return float("nan")
 
 
+def split_loss(loss: str, predictions: Tensor, labels: Tensor, schema: Schema) -> float:
+    """Return a loss over a whole split, in the unit of training, for predictions in the unit of the labels."""
+    terms = LOSS_FUNCTIONS[loss](standardise(predictions, schema), standardise(labels, schema))
+    return float(terms.mean)
+
+
 def by_target(
     predictions: Tensor, labels: Tensor, task: Task, metrics: Sequence[str]
 ) -> dict[str, dict[str, float | None]]:
@@ -165,13 +172,14 @@ def by_target(
 
 
 def require_validation(data: Dataset, metric: str) -> None:
-    """Raise unless `metric` is defined on the split ``valid``, so that it can select the best epoch."""
+    """Raise unless `metric` is defined on the split ``valid``, so that it can select the best epoch.
+
+    A dataset without graphs in that split passes: the model of the last epoch is taken then.
+    """
+    if not has_validation(data):
+        return
     path = data.store.path
     again = "make the dataset again with another split"
-    if "valid" not in data.splits or not len(data.valid):
-        raise InputError(
-            f"{path} has no graphs in the split valid, which selects the best epoch; {again}", hint="other_split"
-        )
     if not is_defined(metric, data.valid.labels()):
         others = [other for other in METRICS_OF_KIND[data.task.kind] if is_defined(other, data.valid.labels())]
         size = counted(len(data.valid), "graph")
@@ -182,6 +190,11 @@ def require_validation(data: Dataset, metric: str) -> None:
             hint="other_metric" if others else "other_split",
             value=others[-1] if others else "",
         )
+
+
+def has_validation(data: Dataset) -> bool:
+    """Whether a dataset has graphs in the split ``valid``, which selects the best epoch."""
+    return "valid" in data.splits and len(data.valid) > 0
 
 
 def is_labelled(split: Split) -> bool:

@@ -1,7 +1,8 @@
 """Train one model with one seed in a folder: start or resume, save checkpoints, evaluate the best one."""
 
+import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
 from grpe_dgl.data.batching.parts import Division
 from grpe_dgl.data.dataset import Dataset
 from grpe_dgl.data.identity import DataIdentity
+from grpe_dgl.data.molecules.coverage import Coverage
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import write_text
 from grpe_dgl.models.model import GraphModel
@@ -20,15 +22,18 @@ from grpe_dgl.recipe import Recipe
 from grpe_dgl.recipe.comparison import require_same_recipe
 from grpe_dgl.training.curves import draw_curves
 from grpe_dgl.training.distributed import SINGLE, Processes
-from grpe_dgl.training.evaluation import batch_of_rows, is_labelled, measure, predict_split
+from grpe_dgl.training.environment import PeakMemory, hardware, versions
+from grpe_dgl.training.evaluation import batch_of_rows, has_validation, is_labelled, measure, predict_split
 from grpe_dgl.training.history import best_epoch, seconds_by_part, to_csv
 from grpe_dgl.training.loop import train, training_batches
+from grpe_dgl.training.predictions import SPLITS, Predictions
 from grpe_dgl.training.run_folder import RunFolder
 from grpe_dgl.training.schedule import Schedule
 from grpe_dgl.training.state import State, make_optimizer, seed_everything
 from grpe_dgl.training.step import training_division
 from grpe_dgl.training.stop_request import Stopped, StopRequest
 
+NOT_METRICS = ("seconds", "peak_memory")  # columns of the history that no checkpoint of a model needs
 SECONDS_BETWEEN_SAVES = 600.0  # within an epoch; a checkpoint is saved at the end of every epoch anyway
 
 
@@ -59,9 +64,12 @@ def run(
     callbacks: Callbacks = NO_CALLBACKS,
     backend: str | None = None,
     padded: bool | None = None,
+    measured: Sequence[str] | None = None,
+    about: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Train one model with one seed, or resume its training, and return its results.
 
+    The split ``valid`` selects the best epoch; without graphs in it, the model of the last epoch is taken.
     The files are those of `grpe_dgl.training.run_folder.RunFolder`. If the run is complete already, its results are
     read and nothing is trained.
 
@@ -85,6 +93,10 @@ def run(
         See `grpe_dgl.ops.relative_attention`.
     padded
         See `grpe_dgl.training.loop.train`.
+    measured
+        The splits that the best model is measured on at the end; None: every labelled one.
+    about
+        Further entries of ``results.json``, which say what the run is a part of.
     """
     recipe = recipe.fit_to_task(data.task)
     training = recipe.training
@@ -97,8 +109,11 @@ def run(
             _require_same_data(load_checkpoint(files.best), identity, files.best, data)
         return results
     folder.mkdir(parents=True, exist_ok=True)
+    memory = PeakMemory(processes.device)
 
     schema = data.schema
+    is_molecules = schema.vocabulary == "ogb"
+    coverage = Coverage.of(data.store, data.train.index) if is_molecules and processes.is_main else None
     torch.manual_seed(training.seed)  # every process starts from the same weights
     model = build_model(recipe.model, schema, backend=backend)
     provenance = {} if start is None else start(model)
@@ -123,6 +138,7 @@ def run(
             state.load_dict(saved.training, processes)
         except (RuntimeError, ValueError, TypeError, LookupError) as error:
             raise InputError(f"{files.last} is damaged: it cannot be resumed ({error})") from None
+        state.history = [{**row, "peak_memory_bytes": row.get("peak_memory_bytes")} for row in state.history]
     elif processes.is_main:
         write_text(files.recipe, recipe.to_yaml())
 
@@ -131,7 +147,7 @@ def run(
         if not processes.is_main:
             return
         row = state.history[-1] if state.history else {}
-        metrics = {key: value for key, value in row.items() if not key.startswith("seconds")}
+        metrics = {key: value for key, value in row.items() if not key.startswith(NOT_METRICS)}
         Checkpoint(
             recipe=recipe,
             schema=schema,
@@ -140,6 +156,7 @@ def run(
             provenance=provenance,
             training=resume,
             data_identity=identity,
+            coverage=coverage,
         ).save(path)
 
     batches = training_batches(data, training, processes)
@@ -166,7 +183,8 @@ def run(
     for row in train(
         state, data, training, batches, schedule, processes=processes, padded=padded, after_step=after_step
     ):
-        is_best = best_epoch(state.history, training.metric) == len(state.history) - 1
+        row["peak_memory_bytes"] = memory.read()
+        is_best = not has_validation(data) or best_epoch(state.history, training.metric) == len(state.history) - 1
         # best.ckpt first: if the process is killed between the two, the epoch is repeated with the same result.
         if is_best or not files.best.exists():
             save(files.best, resumable=False)
@@ -178,16 +196,28 @@ def run(
         processes.wait()
     stopped_early = len(state.history) < schedule.epochs
     division = training_division(model, training, processes.device, padded)
-    return _finish(recipe, data, files, state, processes, division, stopped_early=stopped_early)
+    results = _finish(recipe, data, files, state, processes, division, memory, measured)
+    results |= {"stopped_early": stopped_early, "data": _describe_data(data, identity), **(about or {})}
+    if processes.is_main:
+        files.write_results(results)
+    processes.wait()
+    return results
 
 
 def _require_supported(model: GraphModel, recipe: Recipe) -> None:
     """Raise if the recipe asks for a way to compute that the model's family does not have."""
-    for key, supported in (("checkpoint_layers", model.checkpoints_layers), ("compile", model.takes_padded)):
-        if getattr(recipe.training, key) and not supported:
+    for key, supported, accepted in (
+        ("checkpoint_layers", model.checkpoints_layers, "false"),
+        ("compile", model.takes_padded, "false"),
+        ("flag", model.node_embedding is not None, "null"),
+        ("weight_penalty", model.weight_norm() is not None, "0"),
+    ):
+        value = getattr(recipe.training, key)
+        if value and not supported:
+            found = {True: "true"}.get(value, "given" if key == "flag" else value)
             raise InputError(
-                f"training.{key} is true, which models of the family {recipe.model.NAME} do not support; "
-                "accepted: false"
+                f"training.{key} is {found}, which models of the family {recipe.model.NAME} do not support; "
+                f"accepted: {accepted}"
             )
 
 
@@ -204,19 +234,22 @@ def _finish(
     state: State,
     processes: Processes,
     division: Division,
-    *,
-    stopped_early: bool,
+    memory: PeakMemory,
+    measured: Sequence[str] | None,
 ) -> dict[str, Any]:
-    """Evaluate the best model on every labelled split; write and return the results."""
+    """Evaluate the best model on every labelled split, or those `measured`, write predictions and curves.
+
+    Returns the results.
+    """
     training = recipe.training
     assert training.metric is not None and training.loss is not None
     processes.wait()
     best = load_checkpoint(files.best)
     state.model.load_state_dict(best.weights)
-    index = best_epoch(state.history, training.metric)
+    index = best_epoch(state.history, training.metric) if has_validation(data) else len(state.history) - 1
     splits = {}
     for name, split in data.splits.items():
-        if not len(split) or not is_labelled(split):
+        if (measured is not None and name not in measured) or not len(split) or not is_labelled(split):
             continue
         predictions = predict_split(
             state.model,
@@ -229,23 +262,41 @@ def _finish(
         )
         batches = batch_of_rows(split, training.batch_size)
         splits[name] = measure(training.metric, predictions, split.labels(), batches)
+        if name in SPLITS and processes.is_main:
+            Predictions.of(split, predictions).write(files.predictions(name))
+    if processes.is_main:
+        title = f"{best.schema.name}, seed {training.seed}"
+        draw_curves(state.history, metric=training.metric, loss=training.loss, title=title, path=files.curves)
     seconds = seconds_by_part(state.history)
-    results = {
+    peaks = [memory.read(), *(row["peak_memory_bytes"] or 0 for row in state.history)]  # of earlier sessions too
+    return {
         "dataset": best.schema.name,
         "seed": training.seed,
         "metric": training.metric,
         "best_epoch": None if index is None else state.history[index]["epoch"],
         "epochs": len(state.history),
         "updates": state.update,
-        "stopped_early": stopped_early,
         "splits": splits,
+        "model": {"name": recipe.model.NAME, "description": recipe.model.describe()},
         "parameters": sum(parameter.numel() for parameter in state.model.parameters()),
         "seconds": sum(seconds.values()),
+        "seconds_per_epoch": sum(seconds.values()) / len(state.history),
         "seconds_by_part": seconds,
+        "peak_memory_bytes": max(int(peak) for peak in processes.gather(torch.tensor([max(peaks)]))),
+        "peak_memory": {"of": memory.of, "since": memory.since},
+        "hardware": hardware(processes),
+        "versions": versions(),
     }
-    if processes.is_main:
-        title = f"{best.schema.name}, seed {training.seed}"
-        draw_curves(state.history, metric=training.metric, loss=training.loss, title=title, path=files.curves)
-        files.write_results(results)
-    processes.wait()
-    return results
+
+
+def _describe_data(data: Dataset, identity: DataIdentity) -> dict[str, Any]:
+    """Return which data a run was trained on: hashes, sizes and task, as plain values."""
+    return {
+        "folder": str(data.store.path.resolve()),
+        "arrays": dict(identity.arrays),
+        "graphs": {name: len(split) for name, split in data.splits.items()},
+        "task": {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in dataclasses.asdict(data.task).items()
+        },
+    }

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import write_text
+from grpe_dgl.messages import short
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class RunFolder:
 
     @property
     def best(self) -> Path:
-        """The checkpoint with the best validation metric."""
+        """The checkpoint with the best validation metric; of the last epoch where there is no validation split."""
         return self.path / "best.ckpt"
 
     @property
@@ -39,16 +41,29 @@ class RunFolder:
         """The plot of loss and metric by epoch."""
         return self.path / "curves.png"
 
+    def predictions(self, split: str) -> Path:
+        """Return where the best model's predictions for a split are; see `grpe_dgl.training.predictions`."""
+        return self.path / f"predictions_{split}.npz"
+
     @property
     def results(self) -> Path:
-        """The best model's metric on every labelled split but train. Written last, so a run that has it is complete."""
+        """The best model's metric on every labelled split, and what it was trained with and on.
+
+        Written last, so a run that has it is complete.
+        """
         return self.path / "results.json"
 
     def read_results(self) -> dict[str, Any] | None:
         """Return the results of a complete run, None if the run is not complete."""
         if not self.results.exists():
             return None
-        return json.loads(self.results.read_text(encoding="utf-8"))
+        try:
+            results = json.loads(self.results.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{self.results} is damaged: it is not JSON ({error})") from None
+        if not isinstance(results, dict):
+            raise InputError(f"{self.results} is damaged: it holds {short(results)}, not the results of a run")
+        return results
 
     def write_results(self, results: dict[str, Any]) -> None:
         """Mark the run as complete."""

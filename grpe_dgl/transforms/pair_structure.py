@@ -107,6 +107,6 @@ def complete_pairs(nodes_per_graph: Tensor, *, idtype: torch.dtype = torch.int64
         idtype=idtype,
         device=indptr.device,
     )
-    graph.set_batch_num_nodes(nodes_per_graph)
-    graph.set_batch_num_edges(pairs_per_graph)
+    graph.set_batch_num_nodes(nodes_per_graph.to(idtype))
+    graph.set_batch_num_edges(pairs_per_graph.to(idtype))
     return graph

@@ -46,8 +46,8 @@ class AddVirtualNode(BaseTransform):
         order = graph_of_edge.sort(stable=True).indices
 
         result = dgl.graph((src[order], dst[order]), num_nodes=num_nodes, idtype=graph.idtype, device=graph.device)
-        result.set_batch_num_nodes(nodes_per_graph + 1)
-        result.set_batch_num_edges(edges_per_graph + 2 * nodes_per_graph)
+        result.set_batch_num_nodes((nodes_per_graph + 1).to(graph.idtype))
+        result.set_batch_num_edges((edges_per_graph + 2 * nodes_per_graph).to(graph.idtype))
         for name, data in graph.ndata.items():
             carried = data.new_zeros(num_nodes, *data.shape[1:])
             carried[moved.long()] = data

@@ -1,7 +1,9 @@
 """How the setting of a run differs from the one that the paper's number belongs to."""
 
+import dataclasses
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 from grpe_dgl.data.catalogue import CATALOGUE, short_name
 from grpe_dgl.data.store.manifest import Manifest
@@ -14,7 +16,13 @@ from grpe_dgl.schema import Task
 IGNORED = ("description", "paper", "variants", "dataset", "start_from", "training.seed")
 
 
-def differences(recipe: Recipe, manifest: Manifest, task: Task, written: Recipe | None = None) -> list[str]:
+def differences(
+    recipe: Recipe,
+    manifest: Manifest,
+    task: Task,
+    written: Recipe | None = None,
+    ignored: Sequence[str] = IGNORED,
+) -> list[str]:
     """Return in words what differs between a run and the setting of the paper's number beside it.
 
     The setting is that of the shipped recipe, or variant of one, that quotes the same number, so that a copy with other
@@ -28,17 +36,47 @@ def differences(recipe: Recipe, manifest: Manifest, task: Task, written: Recipe 
         The data it was trained on.
     written
         The recipe's file as it is written, for a number that no shipped recipe has.
+    ignored
+        The keys that are not compared.
     """
-    if recipe.paper is None or not recipe.paper.numbers:
-        return []
-    setting = _shipped_setting(recipe.paper) or written
+    setting = paper_setting(recipe, written)
     if setting is None:
         return []
     return [
-        *key_differences(recipe, setting, task),
+        *_own_differences(recipe.paper),
+        *key_differences(recipe, setting, task, ignored),
         *_start_differences(recipe, setting),
         *data_differences(manifest, setting.dataset),
     ]
+
+
+def _own_differences(paper: Paper | None) -> list[str]:
+    """Return what the recipe itself says about its model and that of the number."""
+    ours = ["a configuration of ours"] if paper is not None and paper.configuration == "ours" else []
+    return ours if paper is None or paper.differs is None else [*ours, paper.differs]
+
+
+def paper_setting(recipe: Recipe, written: Recipe | None = None) -> Recipe | None:
+    """Return the setting of the paper's number beside a run, as in `differences`; None if there is no number."""
+    if recipe.paper is None or not recipe.paper.numbers:
+        return None
+    return _shipped_setting(recipe.paper) or written
+
+
+def describe_setting(
+    recipe: Recipe, manifest: Manifest, task: Task, written: Recipe | None = None, also: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the number of the paper beside one run, and what differs from its setting, for ``results.json``.
+
+    How many runs the paper took the mean of is not compared, because one run does not know its fellows: it is there as
+    ``runs``. `also` lists what else differs; the other arguments are those of `differences`.
+    """
+    setting = paper_setting(recipe, written)
+    differs = [*differences(recipe, manifest, task, written, (*IGNORED, "training.runs")), *also]
+    return {
+        "paper": None if recipe.paper is None else dataclasses.asdict(recipe.paper),
+        "setting": None if setting is None else {"differs": differs, "runs": setting.training.runs},
+    }
 
 
 def key_differences(recipe: Recipe, setting: Recipe, task: Task, ignored: Sequence[str] = IGNORED) -> list[str]:

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
 
@@ -13,6 +14,7 @@ import grpe_dgl.data
 from grpe_dgl.checkpoint.file import load_checkpoint
 from grpe_dgl.errors import InputError
 from grpe_dgl.training.distributed import device_of_process
+from grpe_dgl.training.predictions import Predictions
 from grpe_dgl.training.run import run
 from tests.training.tiny import recipe, write_dataset
 
@@ -72,6 +74,13 @@ def test_two_processes_equal_one(kind, tmp_path):
     metrics = [[row[f"valid_{one['metric']}"] for row in checkpoint.training["history"]] for checkpoint in saved]
     assert metrics[1] == pytest.approx(metrics[0], rel=1e-4)
     assert len(saved[1].training["random"]) == 2
+    for split in ("valid", "test"):  # every row once, in the same order
+        files = [Predictions.read(tmp_path / name / f"predictions_{split}.npz") for name in ("one", "two")]
+        np.testing.assert_array_equal(files[1].index, files[0].index)
+        np.testing.assert_array_equal(files[1].labels, files[0].labels)
+        np.testing.assert_allclose(files[1].predictions, files[0].predictions, rtol=1e-3, atol=1e-3)
+    results = [json.loads((tmp_path / name / "results.json").read_text()) for name in ("one", "two")]
+    assert [each["hardware"]["processes"] for each in results] == [1, 2]
 
 
 @pytest.mark.slow

@@ -1,14 +1,16 @@
 import csv
 import json
 import math
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 import grpe_dgl.data
 from grpe_dgl.checkpoint.file import load_checkpoint
 from grpe_dgl.errors import InputError
-from grpe_dgl.training.evaluation import predict_split
+from grpe_dgl.training.evaluation import batch_of_rows, measure, predict_split
 from grpe_dgl.training.loss_window import DivergedError
 from grpe_dgl.training.run import Callbacks, run
 from grpe_dgl.training.stop_request import Stopped, StopRequest
@@ -54,12 +56,70 @@ class Stop(StopRequest):
 def test_folder_holds_everything(data, tmp_path):
     results = run(recipe(), data, tmp_path / "run")
     names = {"recipe.yaml", "metrics.csv", "best.ckpt", "last.ckpt", "results.json", "curves.png"}
+    names |= {"predictions_valid.npz", "predictions_test.npz"}
     assert {path.name for path in (tmp_path / "run").iterdir()} == names
     rows = rows_of(tmp_path / "run")
     assert [row["epoch"] for row in rows] == ["1", "2", "3"] and [row["updates"] for row in rows] == ["5", "10", "15"]
     assert json.loads((tmp_path / "run" / "results.json").read_text()) == results
     assert results["epochs"] == 3 and results["metric"] == data.task.metric
     assert set(results["splits"]) == {"train", "valid", "test"} and all(map(math.isfinite, results["splits"].values()))
+
+
+def test_predictions_are_those_of_the_best_model_beside_the_labels(data, tmp_path):
+    """Read with numpy alone: the metric of the arrays is that of results.json, the labels those of the rows' graphs."""
+    results = run(recipe(), data, tmp_path)
+    for name in ("valid", "test"):
+        with np.load(tmp_path / f"predictions_{name}.npz", allow_pickle=False) as arrays:
+            index, predictions, labels = arrays["index"], arrays["predictions"], arrays["labels"]
+            nodes = arrays["node"] if "node" in arrays.files else None
+        assert (nodes is None) == (data.task.level == "graph")
+        split = data[name]
+        assert measure(
+            results["metric"], torch.from_numpy(predictions), torch.from_numpy(labels), batch_of_rows(split, 4)
+        ) == pytest.approx(results["splits"][name], rel=1e-6)
+        if nodes is None:
+            assert list(index) == list(split.index)
+            expected = [data.batch([number]).label[0].numpy() for number in index]
+        else:
+            assert len(set(zip(index, nodes, strict=True))) == len(index) == len(split.labels())
+            expected = [data.graph(number).ndata["label"][n].numpy() for number, n in zip(index, nodes, strict=True)]
+        np.testing.assert_array_equal(labels, np.array(expected))
+
+
+def test_results_record_what_a_comparison_needs(data, tmp_path):
+    results = run(recipe(), data, tmp_path, about={"recipe": "mine", "variant": None})
+    assert results["recipe"] == "mine" and results["model"]["name"] == "grpe"
+    assert results["seconds_per_epoch"] == pytest.approx(results["seconds"] / 3)
+    assert results["hardware"]["threads"] == torch.get_num_threads() and results["hardware"]["processor"]
+    assert results["versions"]["torch"] == torch.__version__
+    assert results["data"]["arrays"] == load_checkpoint(tmp_path / "best.ckpt").data_identity.arrays
+    assert results["data"]["graphs"] == {"train": 20, "valid": 4, "test": 4}
+    assert Path(results["data"]["folder"]) == data.store.path.resolve()
+    assert results["data"]["task"]["kind"] == data.task.kind
+    # torch alone takes more than 100 MB
+    assert 1e8 < results["peak_memory_bytes"] < 1e12 and results["peak_memory"]["of"] == "process"
+    assert max(int(row["peak_memory_bytes"]) for row in rows_of(tmp_path)) <= results["peak_memory_bytes"]
+
+
+def test_a_run_that_an_earlier_version_began_is_resumed_twice(regression, tmp_path):
+    """Its history has no column of the memory: the rows of one history must have the same columns."""
+    with pytest.raises(Stopped):
+        run(recipe(), regression, tmp_path, stop=Stop(7))
+    saved = load_checkpoint(tmp_path / "last.ckpt")
+    for row in saved.training["history"]:
+        del row["peak_memory_bytes"]
+    saved.save(tmp_path / "last.ckpt")
+    with pytest.raises(Stopped):
+        run(recipe(), regression, tmp_path, stop=Stop(5))
+    assert run(recipe(), regression, tmp_path)["epochs"] == 3
+    assert [row["peak_memory_bytes"] == "" for row in rows_of(tmp_path)] == [True, False, False]
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", ""])
+def test_damaged_results_are_an_input_error(regression, tmp_path, text):
+    (tmp_path / "results.json").write_text(text)
+    with pytest.raises(InputError, match="results.json is damaged"):
+        run(recipe(), regression, tmp_path)
 
 
 def test_same_seed_same_numbers(data, tmp_path):

@@ -1,6 +1,7 @@
 """A recipe's runs, trained by a Python program: nothing is printed and the process is not ended."""
 
 import contextlib
+import dataclasses
 import json
 
 import pytest
@@ -8,9 +9,11 @@ import torch
 
 from grpe_dgl.checkpoint.file import load_checkpoint
 from grpe_dgl.errors import InputError
+from grpe_dgl.recipe import Recipe
+from grpe_dgl.training.distributed import Processes
 from grpe_dgl.training.run import Callbacks
 from grpe_dgl.training.stop_request import Stopped, StopRequest
-from grpe_dgl.workflows.experiment import ExperimentCallbacks, run_experiment
+from grpe_dgl.workflows.experiment import ExperimentCallbacks, _require_shared, run_experiment
 from tests.training.tiny import recipe, write_dataset
 
 
@@ -31,6 +34,22 @@ def test_returns_every_run_with_its_results_and_prints_nothing(dataset, tmp_path
     assert summary["rows"][0]["splits"]["test"]["values"] == values and values[0] != values[1]
     assert (out / "table.md").read_text().startswith("| runs | parameters | train mae | valid mae | test mae |\n")
     assert tuple(capfd.readouterr()) == ("", "")
+
+
+def test_results_say_what_the_run_is_and_whether_its_setting_is_the_papers(dataset, tmp_path):
+    number = {"table": "t", "metric": "test MAE", "value": "1"}
+    variants = {"a": {"training": {"clip": 2.0}, "paper": number}, "b": {"training": {"clip": 3.0}}}
+    written = Recipe.from_dict({**recipe(training__runs=2).to_dict(), "variants": variants})
+    changed = written.override({"training.epochs": 2, "training.runs": 1})
+    run_experiment(changed, dataset, tmp_path / "out", written=written, name="mine", differs=("x",))
+    first, second = (
+        json.loads((tmp_path / "out" / name / "seed-0" / "results.json").read_text()) for name in ("a", "b")
+    )
+    assert (first["recipe"], first["variant"], second["variant"]) == ("mine", "a", "b")
+    assert first["paper"] == dataclasses.asdict(written.variants["a"].paper) and second["paper"] is None
+    # how many runs the mean is of is not a property of one run
+    assert first["setting"] == {"differs": ["training.epochs 2 instead of 3", "x"], "runs": 2}
+    assert second["setting"] is None
 
 
 def test_callbacks_come_in_order(dataset, tmp_path):
@@ -92,9 +111,53 @@ def test_a_start_fills_every_new_model(dataset, tmp_path):
 
 
 def test_bad_input_is_refused_before_a_folder_is_made(tmp_path):
-    blank = write_dataset(tmp_path / "blank", "regression", num_valid=0)
-    with pytest.raises(InputError, match="blank has no graphs in the split valid") as refused:
+    blank = write_dataset(tmp_path / "blank", "binary", valid_labels=1.0)
+    with pytest.raises(InputError, match="rocauc cannot select the best epoch") as refused:
         run_experiment(recipe(), blank, tmp_path / "out")
-    assert refused.value.hint == "other_split" and not (tmp_path / "out").exists()
+    assert refused.value.hint == "other_metric" and not (tmp_path / "out").exists()
     with pytest.raises(InputError, match="is not a dataset: found no folder$"):
         run_experiment(recipe(), tmp_path / "nowhere", tmp_path / "out")
+
+
+def test_torchrun_continues_what_it_began_and_nothing_else(dataset, tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    run_experiment(recipe(), dataset, whole)
+    assert not (whole / ".torchrun").exists()
+
+    def fail(row, is_best):
+        raise RuntimeError("lost")
+
+    callbacks = ExperimentCallbacks(run=lambda planned, data: contextlib.nullcontext(Callbacks(epoch=fail)))
+    with pytest.raises(RuntimeError, match="lost"):
+        run_experiment(recipe(), dataset, out, callbacks=callbacks)
+    with monkeypatch.context() as other:
+        other.setattr("os.getppid", lambda: 1)
+        with pytest.raises(InputError, match="exists already, and resume is not set"):
+            run_experiment(recipe(), dataset, out)
+    updates = []
+    start = Callbacks(start=lambda epochs, update, total: updates.append(update))
+    run_experiment(
+        recipe(),
+        dataset,
+        out,
+        callbacks=ExperimentCallbacks(run=lambda planned, data: contextlib.nullcontext(start)),
+    )
+    assert updates == [5]
+    with pytest.raises(InputError, match="exists already, and resume is not set"):  # it is finished
+        run_experiment(recipe(), dataset, out)
+    saved = [load_checkpoint(folder / "last.ckpt").weights for folder in (whole, out)]
+    assert all(torch.equal(saved[0][name], saved[1][name]) for name in saved[0])
+
+
+def test_a_folder_that_another_machine_does_not_see(tmp_path, monkeypatch):
+    class TwoMachines(Processes):
+        def gather(self, rows):
+            return [rows, torch.tensor([True])]
+
+    monkeypatch.setattr("grpe_dgl.workflows.experiment.SECONDS_TO_APPEAR", 0)
+    (tmp_path / "recipe.yaml").touch()
+    with pytest.raises(
+        InputError, match="recipe.yaml of process 0 is missing in process 1; accepted: a folder that all"
+    ):
+        _require_shared(tmp_path, TwoMachines(world_size=2))

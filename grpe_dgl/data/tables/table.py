@@ -1,58 +1,54 @@
-"""A table of molecules on disk: CSV, gzipped CSV, or a .smi file; read row by row and never loaded whole."""
+"""A table of molecules on disk, in any of the formats of `formats`; read row by row and never loaded whole."""
 
-import csv
 import difflib
-import gzip
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
 
+from grpe_dgl.data.tables.column_types import column_types
+from grpe_dgl.data.tables.delimited import DelimitedReader
+from grpe_dgl.data.tables.formats import open_reader
+from grpe_dgl.data.tables.rows import Row
+from grpe_dgl.data.tables.smiles_column import ACCEPTED, COLUMN_NAMES, smiles_columns
+from grpe_dgl.data.tables.text_file import reading
 from grpe_dgl.errors import InputError
-
-Row = tuple[int, list[str]]
-"""The line on which a row ends, counted from 1, and its cells."""
-
-
-SUFFIXES = (".csv", ".csv.gz", ".smi", ".smi.gz")
-
-
-def is_table(name: str) -> bool:
-    """Return whether a file of this name is a table."""
-    return name.lower().endswith(SUFFIXES)
 
 
 class Table:
     """A file of rows under named columns.
 
-    A .smi file has no header: its columns, separated by blanks, are called ``smiles``, ``2``, ``3``, ... Rows are
-    counted from 0, header and empty lines left out, as pandas counts them; lines are counted from 1, as editors do.
+    Rows are counted from 0, header and empty lines left out, as pandas counts them; lines are counted from 1, as
+    editors do. Rows of blank cells at the end of the file, which spreadsheets leave there, are left out.
 
     Parameters
     ----------
     file
-        Its name ends in .csv, .csv.gz, .smi or .smi.gz.
+        Its name ends in one of `grpe_dgl.data.tables.formats.SUFFIXES`. What it is, its encoding, its compression and
+        its separator are detected.
+    sheet
+        Of an Excel workbook; see `grpe_dgl.data.tables.excel.ExcelReader`.
+
+    Attributes
+    ----------
+    columns : list[str]
+    notes : list[str]
+        What the user should know of how the file is read: its separator, its encoding, its sheet.
+    noun : str
+        What `Row` counts: ``line``, or ``sheet row``.
     """
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, *, sheet: str | None = None) -> None:
         self.file = file
-        if not is_table(file.name):
-            raise InputError(f"{file}: accepted are names that end in .csv, .csv.gz, .smi or .smi.gz")
-        self._plain = file.name.lower().removesuffix(".gz").endswith(".smi")
-        with self._open() as stream:
-            if self._plain:
-                width = len(next((line for line in stream if line.strip()), "").split())
-                # The first line may lack a name that others have, so there are at least two columns.
-                self.columns = ["smiles", *(str(i + 1) for i in range(1, max(width, 2)))] if width else []
-            else:
-                self.columns = [name.strip() for name in next(csv.reader(stream), [])]
+        self._reader = open_reader(file, sheet)
+        self.columns = self._reader.columns
+        self.notes = self._reader.notes
+        self.noun = self._reader.noun
         if not any(self.columns):
-            wanted = "a SMILES in every line" if self._plain else "a first line with the names of the columns"
-            raise InputError(f"{file} is empty; accepted: {wanted}")
+            raise InputError(f"{file} is empty; accepted: a first line with the names of the columns")
 
     def place(self, column: str) -> int:
         """Return the position of the column `column`; raises an InputError that lists the columns."""
+        column = column if column in self.columns else column.strip()
         if self.columns.count(column) == 1:
             return self.columns.index(column)
         if column in self.columns:
@@ -60,17 +56,53 @@ class Table:
         lower = {name.lower(): name for name in self.columns}
         near = difflib.get_close_matches(column.lower(), lower, 1)
         hint = f"; did you mean {lower[near[0]]!r}?" if near else ""
-        raise InputError(f"{self.file} has no column {column!r}; it has {', '.join(map(repr, self.columns))}{hint}")
+        raise InputError(f"{self.file} has no column {column!r}; it has {self._columns()}{hint}")
+
+    def smiles_place(self, column: str | None = None) -> int:
+        """Return the position of the column of molecules: the one called `column`, or the one with a usual name for it.
+
+        Parameters
+        ----------
+        column
+            Small and capital letters are taken for the same if only one column matches. None for the usual names, those
+            of `grpe_dgl.data.tables.smiles_column`.
+        """
+        if column is not None:
+            alike = [name for name in self.columns if name.lower() == column.strip().lower()]
+            return self.place(alike[0] if len(alike) == 1 else column)
+        found = smiles_columns(self.columns)
+        exact = [place for place in found if self.columns[place] in COLUMN_NAMES]
+        found = exact if len(exact) == 1 else found  # smiles, whatever SMILES may be beside it
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = ", ".join(repr(self.columns[place]) for place in found)
+            raise InputError(f"{self.file} has {len(found)} columns of SMILES, {names}; accepted: one, or a choice")
+        no_names = "; its first line must have the names of the columns" if _is_smiles(self.columns[0]) else ""
+        raise InputError(
+            f"{self.file} has no column 'smiles'; it has {self._columns()}; accepted: {ACCEPTED}, or the choice of "
+            f"another column{no_names}"
+        )
 
     def rows(self) -> Iterator[Row]:
-        """Yield every row with the line it ends on."""
-        with self._open() as stream:
-            for row, (line, cells) in enumerate(self._smi(stream) if self._plain else self._csv(stream)):
-                if len(cells) != len(self.columns):
-                    raise InputError(
-                        f"{self.at(row, line)}: {len(cells)} cells; accepted: {len(self.columns)}, as in the first line"
-                    )
-                yield line, cells
+        """Yield every row with the line it ends on (SDF: begins on), each with as many cells as there are columns."""
+        width = len(self.columns)
+        needed = max(i for i, name in enumerate(self.columns) if name) + 1
+        row, blank, counted = 0, list[int](), self._reader.count() is not None
+        for line, cells in self._reader.rows():
+            if len(cells) > width and not any(cell.strip() for cell in cells[width:]):
+                cells = cells[:width]  # separators at the end of a line
+            elif needed <= len(cells) < width:
+                cells = cells + [""] * (width - len(cells))  # they are at the end of the first line alone
+            if len(cells) != width:
+                raise InputError(self._ragged(row + len(blank), line, cells))
+            if not counted and not any(map(str.strip, cells)):
+                blank.append(line)
+                continue
+            for empty in blank:
+                yield empty, [""] * width
+            row, blank = row + len(blank) + 1, []
+            yield line, cells
 
     def chunks(self, size: int) -> Iterator[tuple[int, Sequence[Row]]]:
         """Yield `size` rows at a time, each time with the number of the first."""
@@ -83,55 +115,47 @@ class Table:
         if chunk:
             yield first, chunk
 
+    def count(self) -> int:
+        """Return the number of rows; for text, every row is read, and a malformed one raises."""
+        known = self._reader.count()
+        return sum(1 for _ in self.rows()) if known is None else known
+
+    def types(self) -> list[str]:
+        """Return the types of the columns, names of `grpe_dgl.data.tables.column_types`; it may read every row."""
+        return self._reader.types() or column_types((cells for _, cells in self.rows()), len(self.columns))
+
     def at(self, row: int, line: int) -> str:
         """Return where a row is, for an error message."""
-        return f"{self.file}, row {row} (line {line})"
+        return f"{self.file}, {self.where(row, line)}"
+
+    def where(self, row: int, line: int) -> str:
+        """Return where a row is in the file."""
+        return f"row {row}" if self.noun == "row" else f"row {row} ({self.noun} {line})"
 
     def checksum(self) -> int:
         """Return the CRC-32 of the file."""
         value = 0
-        try:
-            with self.file.open("rb") as stream:
-                while block := stream.read(1 << 20):
-                    value = zlib.crc32(block, value)
-        except OSError as error:
-            raise InputError(f"{self.file} cannot be read: {error.strerror}") from None
+        with reading(self.file), self.file.open("rb") as stream:
+            while block := stream.read(1 << 20):
+                value = zlib.crc32(block, value)
         return value
 
-    def _csv(self, stream: TextIO) -> Iterator[Row]:
-        reader = csv.reader(stream, strict=True)  # else a quote that is never closed swallows the rows after it
-        next(reader, None)
-        last = 1
-        while True:
-            try:
-                cells = next(reader, None)
-            except csv.Error as error:
-                reason = "a quote is never closed" if "unexpected end" in str(error) else str(error)
-                raise InputError(f"{self.file}, after line {last}: {reason}") from None
-            if cells is None:
-                return
-            last = reader.line_num
-            if cells:
-                yield last, cells
+    def _columns(self) -> str:
+        return ", ".join(map(repr, self.columns[:20])) + (", ..." if len(self.columns) > 20 else "")
 
-    def _smi(self, stream: TextIO) -> Iterator[Row]:
-        width = len(self.columns)
-        for line, text in enumerate(stream, 1):
-            # The last column may be a name of several words, or missing.
-            if cells := text.split(maxsplit=width - 1):
-                yield line, [cell.strip() for cell in cells] + [""] * (width - len(cells))
+    def _ragged(self, row: int, line: int, cells: list[str]) -> str:
+        text = f"{self.at(row, line)}: {len(cells)} cells; accepted: {len(self.columns)}, as in the first line"
+        if isinstance(self._reader, DelimitedReader) and len(cells) > len(self.columns):
+            text += f" (columns are separated by {self._reader.separator_name}; a cell that has one is put in quotes)"
+        return text
 
-    @contextmanager
-    def _open(self) -> Iterator[TextIO]:
+
+def _is_smiles(text: str) -> bool:
+    from rdkit import Chem
+    from rdkit.rdBase import BlockLogs
+
+    with BlockLogs():
         try:
-            # utf-8-sig: skips the byte order mark that spreadsheets write before the first column's name
-            with (gzip.open if self.file.suffix.lower() == ".gz" else open)(
-                self.file, "rt", encoding="utf-8-sig", newline=""
-            ) as stream:
-                yield stream
-        except UnicodeDecodeError as error:
-            raise InputError(f"{self.file} is not text in UTF-8: {error.reason} at byte {error.start}") from None
-        except (csv.Error, EOFError, zlib.error) as error:
-            raise InputError(f"{self.file} cannot be read: {error}") from None
-        except OSError as error:
-            raise InputError(f"{self.file} cannot be read: {error.strerror or error}") from None
+            return bool(text) and Chem.MolFromSmiles(text) is not None
+        except Exception:  # whatever RDKit raises for one molecule
+            return False

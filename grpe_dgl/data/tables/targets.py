@@ -2,29 +2,27 @@
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from grpe_dgl.data.tables.bad_labels import find_bad_labels, problem_of, refuse_bad_labels
 from grpe_dgl.data.tables.classes import PLAIN, choose_positive
-from grpe_dgl.data.tables.table import Row, Table
+from grpe_dgl.data.tables.missing import is_missing
+from grpe_dgl.data.tables.number_format import NumberFormat
+from grpe_dgl.data.tables.rows import Row
+from grpe_dgl.data.tables.table import Table
 from grpe_dgl.errors import InputError
-from grpe_dgl.messages import Note
+from grpe_dgl.messages import Note, counted
 from grpe_dgl.objectives import METRICS_OF_KIND
 from grpe_dgl.schema import Task
 
 TASKS = ("regression", "classification")
+BAD_LABELS = ("refuse", "missing")
 _MAX_CLASSES = 1000
 _FEW = 5  # values of a column of whole numbers that may be classes
 _Cell = tuple[int, int, str]  # row, line, text
-
-
-_NO_VALUE = ("nan", "na", "n/a", "null", "none")  # as spreadsheets, R, databases and Python write a missing value
-
-
-def is_missing(cell: str) -> bool:
-    """Return whether a cell has no label: blank, or a word for a missing value, whatever the task."""
-    return not cell or cell.isspace() or cell.strip().lower() in _NO_VALUE
 
 
 class TargetScan:
@@ -41,9 +39,26 @@ class TargetScan:
         every target has two classes, at least one of which is a text.
     positive
         Which classes are the positive ones of targets with two classes; see `grpe_dgl.data.tables.classes`.
+    numbers
+        How numbers are written.
+    bad_labels
+        Of a regression, what to do with cells that are not numbers: ``refuse`` the table, or take them for ``missing``
+        labels.
+    listing
+        The CSV file that lists all such cells, if there are any; None for none.
     """
 
-    def __init__(self, table: Table, targets: Sequence[str], task: str | None, positive: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        table: Table,
+        targets: Sequence[str],
+        task: str | None,
+        positive: Sequence[str] = (),
+        *,
+        numbers: NumberFormat | None = None,
+        bad_labels: str = "refuse",
+        listing: Path | None = None,
+    ) -> None:
         if not targets:
             raise InputError("no target; accepted: at least one column")
         if len(set(targets)) < len(targets):
@@ -52,8 +67,12 @@ class TargetScan:
             raise InputError(f"task is {task!r}; accepted: {', '.join(TASKS)}")
         if positive and task == "regression":
             raise InputError("a positive class was chosen for the task regression; accepted: for classification")
+        if bad_labels not in BAD_LABELS:
+            raise InputError(f"bad_labels is {bad_labels!r}; accepted: {', '.join(BAD_LABELS)}")
         self._table = table
         self._asked = task
+        self._format = numbers or NumberFormat()
+        self._bad_labels, self._listing = bad_labels, listing
         self._positive = tuple(positive)
         self.targets = tuple(targets)
         self._places = [table.place(target) for target in targets]
@@ -78,7 +97,7 @@ class TargetScan:
             if cell in PLAIN:
                 self._numbers[i] += 1
                 continue
-            number = _number(cell)
+            number = self._format.parse(cell)
             self._numbers[i] += number is not None
             if number not in (0.0, 1.0) and self._not_binary[i] is None:
                 self._not_binary[i] = (row, line, cell)
@@ -102,16 +121,32 @@ class TargetScan:
             return Task(level="graph", kind="binary", targets=self.targets, metric=METRICS_OF_KIND["binary"][0])
         if self._asked == "classification" or self._positive or (self._asked is None and self._two_named()):
             return self._classification()
-        for target, wrong in zip(self.targets, self._not_number, strict=True):
-            if wrong is not None:
-                hint = "" if self._asked or len(self.targets) > 1 else " (or choose the task classification)"
-                self._refuse(target, wrong, f"a number, or blank for a missing label{hint}")
+        self._check_numbers()
         return Task(level="graph", kind="regression", targets=self.targets, metric="rmse", standardise=True)
 
+    def _check_numbers(self) -> None:
+        """Raise for cells that are not numbers, unless they are taken for missing labels and others are left."""
+        wrong = [target for target, cell in zip(self.targets, self._not_number, strict=True) if cell is not None]
+        if not wrong:
+            return
+        if self._bad_labels == "missing":
+            for target, numbers in zip(self.targets, self._numbers, strict=True):
+                if numbers == 0:
+                    raise InputError(f"{self._table.file}: column {target!r} has no number in any row")
+            return
+        hint = "" if self._asked or len(self.targets) > 1 else " (or choose the task classification)"
+        accepted = f"{self._format.described()}, or blank for a missing label{hint}"
+        raise refuse_bad_labels(self._table, wrong, self._format, self._listing, accepted)
+
     def _two_named(self) -> bool:
-        """Whether every target has two classes, or only 0 and 1, and none has numbers beside texts."""
+        """Whether every target has two classes, or only 0 and 1, and none has numbers, units or bounds beside texts."""
         return all(
-            wrong is None or (len(classes) == 2 and numbers == 0)
+            wrong is None
+            or (
+                len(classes) == 2
+                and numbers == 0
+                and all(problem_of(name, self._format)[0] == "text" for name in classes)
+            )
             for wrong, classes, numbers in zip(self._not_binary, self._classes, self._numbers, strict=True)
         )
 
@@ -153,8 +188,8 @@ class TargetScan:
                 f"{self._table.file}: column {self.targets[0]!r} has {self._how_many(0)}; accepted: 2 to "
                 f"{_MAX_CLASSES:,} classes{numbers}"
             )
-        numeric = all(_number(name) is not None for name in found)
-        classes = sorted(found, key=lambda name: (_number(name) if numeric else 0.0, name))
+        numeric = all(self._format.parse(name) is not None for name in found)
+        classes = sorted(found, key=lambda name: (self._format.parse(name) if numeric else 0.0, name))
         metric = METRICS_OF_KIND["multiclass"][0]
         return Task(level="graph", kind="multiclass", targets=self.targets, classes=tuple(classes), metric=metric)
 
@@ -195,6 +230,12 @@ class TargetScan:
             if 2 * len(classes) > rows:
                 looks = "is it the right column?" if self._not_number[0] else "it looks like a regression"
                 notes.append(f"column {self.targets[0]!r} has {len(classes):,} classes in {rows:,} rows: {looks}")
+        if task.kind == "regression" and any(self._not_number):
+            bad, where = find_bad_labels(self._table, self.targets, self._format, self._listing)
+            notes.append(
+                f"{counted(bad.total, 'label')} that cannot be used {'is a' if bad.total == 1 else 'are'} missing "
+                f"{'label' if bad.total == 1 else 'labels'}, such as {bad.first[0]}{'; ' if where else ''}{where}"
+            )
         if self._words and task.kind != "regression" and any(self._not_number):
             notes.append(f"{self._words:,} cells with a word for no value (NA, null, None, ...) are missing labels")
         return notes
@@ -203,7 +244,7 @@ class TargetScan:
         """Return a note for each target of whole numbers that has few values: they may be classes."""
         notes: list[str] = []
         for target, classes, labels in zip(self.targets, self._classes, self._labels, strict=True):
-            values = sorted({float(name) for name in classes})
+            values = sorted({value for name in classes if (value := self._format.parse(name)) is not None})
             if len(values) <= _FEW and all(value.is_integer() for value in values) and labels >= 2 * len(values):
                 shown = ", ".join(f"{value:g}" for value in values)
                 notes.append(
@@ -216,8 +257,11 @@ class TargetScan:
         raise InputError(f"{self._table.at(row, line)}, column {target!r}: {text!r}; accepted: {accepted}")
 
 
-def read_labels(rows: Sequence[Row], places: Sequence[int], task: Task) -> npt.NDArray[np.generic]:
+def read_labels(
+    rows: Sequence[Row], places: Sequence[int], task: Task, numbers: NumberFormat | None = None
+) -> npt.NDArray[np.generic]:
     """Return the labels of rows that a `TargetScan` accepted: (R,) int64 for multiclass, else (R, T) float32."""
+    numbers = numbers or NumberFormat()
     if task.kind == "multiclass":
         code = {name: i for i, name in enumerate(task.classes)}
         cells = [row[places[0]] for _, row in rows]
@@ -228,14 +272,6 @@ def read_labels(rows: Sequence[Row], places: Sequence[int], task: Task) -> npt.N
     for r, (_, row) in enumerate(rows):
         for t, (place, named) in enumerate(zip(places, codes, strict=True)):
             if not is_missing(row[place]):
-                label[r, t] = float(row[place]) if named is None else named[row[place].strip()]
+                value = numbers.parse(row[place]) if named is None else named[row[place].strip()]
+                label[r, t] = math.nan if value is None else value
     return label
-
-
-def _number(cell: str) -> float | None:
-    """Return the number in a cell; None if it is not a number, or not finite in float32, the type of labels."""
-    try:
-        number = float(cell)
-    except ValueError:
-        return None
-    return number if abs(number) <= float(np.finfo(np.float32).max) else None

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grpe_dgl.data.tables.table import is_table
+from grpe_dgl.data.tables.formats import is_table
+from grpe_dgl.data.tables.table import Table
 from grpe_dgl.errors import InputError
 from grpe_dgl.inference.bulk import Fingerprint, Prediction
 from grpe_dgl.inference.library.blocks import ROWS, Block, Shard, divide
@@ -16,7 +17,6 @@ from grpe_dgl.inference.library.parquet import common_schema, is_parquet
 from grpe_dgl.inference.library.ray_engine import Retried, run_on_ray
 from grpe_dgl.inference.library.sources import Source, common_columns, describe
 from grpe_dgl.inference.library.work import PartMaker
-from grpe_dgl.inference.smiles_input import smiles_place
 from grpe_dgl.io.workers import run_in_order
 
 FORMATS = ("parquet", "csv", "csv.gz")
@@ -120,7 +120,7 @@ def open_library(
     sources = [describe(path, known.get(str(path))) for path in files]
     columns, types = common_columns(sources)
     readable = next(source for source in sources if source.error is None)
-    place = smiles_place(columns, smiles, readable.path)
+    place = Table(Path(readable.path)).smiles_place(smiles)
     schema = _schema(sources) if readable.is_parquet else None
     maker = PartMaker(compute, folder, columns, types, place, max_nodes, schema)
     blocks = divide(sources, rows_per_block)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grpe_dgl.data.tables.rows import unused_names
 from grpe_dgl.data.tables.table import Table
 from grpe_dgl.errors import InputError
 from grpe_dgl.inference.bulk import Fingerprint, Prediction, write_results
@@ -15,7 +16,7 @@ from grpe_dgl.inference.library.blocks import Block, Span
 from grpe_dgl.inference.library.folder import OutputFolder, Result
 from grpe_dgl.inference.library.parquet import parquet_range, texts_of
 from grpe_dgl.inference.library.passing import open_passing
-from grpe_dgl.inference.writers import Writer, open_table, unused_names
+from grpe_dgl.inference.writers import Writer, open_table
 
 REASONS = 10  # rows without numbers that a result lists
 
@@ -91,17 +92,22 @@ class PartMaker:
 
             table = pyarrow.concat_tables([_parquet_rows(span, self.schema) for span in block.spans])
             smiles = texts_of(table.column(self.smiles), [span.path for span in block.spans])
-            rows = molecule_rows([[str(row)] for row in range(len(table))], smiles, ["row"], self.max_nodes)
+            rows = self._rows([[str(row)] for row in range(len(table))], smiles, ["row"])
             self.folder.discard(block)
             with open_passing(part, table, own, own_types, numbers, error) as writer:
                 yield rows, writer
             return
         cells = list(itertools.chain.from_iterable(map(_text_rows, block.spans)))
         smiles = [row[self.smiles].strip() for row in cells]
-        rows = molecule_rows(cells, smiles, list(self.columns), self.max_nodes)
+        rows = self._rows(cells, smiles, list(self.columns))
         self.folder.discard(block)
         with open_table(part, [*self.columns, *own], numbers, error, lambda: [*self.types, *own_types]) as writer:
             yield rows, writer
+
+
+    def _rows(self, cells: list[list[str]], smiles: list[str], columns: list[str]) -> Rows:
+        standardised = self.compute.schema.standardised_molecules
+        return molecule_rows(cells, smiles, columns, max_nodes=self.max_nodes, standardised=standardised)
 
 
 def _parquet_rows(span: Span, schema: Any) -> Any:

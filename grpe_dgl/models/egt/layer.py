@@ -90,11 +90,7 @@ class EGTLayer(nn.Module):
         unseen
             Bool, broadcast to (B, H, N, N): keys that a query does not see, as they are padding.
         """
-        f = self.edge_norm(e)
-        qkv = padding.pad(self.query_key_value(self.node_norm(x))).unflatten(-1, (3, -1, self.num_heads))
-        q, k, v = qkv.permute(2, 0, 4, 1, 3).unbind(0)  # (B, H, N, D) each
-        products = (q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5).clamp(-5, 5)  # (B, H, N, N)
-        scores = padding.unpad_pairs(products.permute(0, 2, 3, 1)) + self.edge_bias(f)  # (pairs, H)
+        scores, v, f = self._scores(padding, x, e)
         gates = padding.pad_pairs(self.gate(f).sigmoid()).permute(0, 3, 1, 2)  # (B, H, N, N)
         x = x + self.output(self._attend(padding, scores, gates, v, unseen))
         x = x + self.node_ffn(x)
@@ -102,6 +98,19 @@ class EGTLayer(nn.Module):
             e = e + self.edge_output(scores)
             e = e + self.edge_ffn(e)
         return x, e
+
+    def weights(self, padding: Padding, x: Tensor, e: Tensor, unseen: Tensor) -> Tensor:
+        """Return the weights with which `forward` attends, before the gates and without dropout, (pairs, H)."""
+        scores, _, _ = self._scores(padding, x, e)
+        return padding.unpad_pairs(_softmax(padding, scores, unseen).permute(0, 2, 3, 1))
+
+    def _scores(self, padding: Padding, x: Tensor, e: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return s, (pairs, H), v, (B, H, N, D), and f, of the shape of e."""
+        f = self.edge_norm(e)
+        qkv = padding.pad(self.query_key_value(self.node_norm(x))).unflatten(-1, (3, -1, self.num_heads))
+        q, k, v = qkv.permute(2, 0, 4, 1, 3).unbind(0)  # (B, H, N, D) each
+        products = (q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5).clamp(-5, 5)  # (B, H, N, N)
+        return padding.unpad_pairs(products.permute(0, 2, 3, 1)) + self.edge_bias(f), v, f
 
     def _attend(self, padding: Padding, scores: Tensor, gates: Tensor, v: Tensor, unseen: Tensor) -> Tensor:
         """Return z, (nodes, hidden_size)."""
@@ -111,9 +120,7 @@ class EGTLayer(nn.Module):
             unseen = unseen | masked
             if not self.scale_degree:  # the authors' second code leaves the gates, whose sum is the scale
                 gates = gates.masked_fill(masked, 0.0)
-        # Finite, so that a query that sees no key gets a number and not NaN.
-        padded = padding.pad_pairs(scores).permute(0, 3, 1, 2)
-        weights = padded.masked_fill(unseen, torch.finfo(padded.dtype).min).softmax(-1)
+        weights = _softmax(padding, scores, unseen)
         weights = F.dropout(weights * gates, self.attention_dropout, self.training)
         z = weights @ v.to(weights.dtype)  # (B, H, N, D)
         if self.scale_degree:
@@ -121,3 +128,10 @@ class EGTLayer(nn.Module):
             is_virtual = torch.arange(scale.shape[2], device=scale.device) < self.virtual_nodes
             z = z * torch.where(is_virtual[:, None], 1.0, scale)
         return padding.unpad(z.permute(0, 2, 3, 1).flatten(-2))
+
+
+def _softmax(padding: Padding, scores: Tensor, unseen: Tensor) -> Tensor:
+    """Return the softmax of scores (pairs, H) over the keys that a query sees, (B, H, N, N)."""
+    padded = padding.pad_pairs(scores).permute(0, 3, 1, 2)
+    # Finite, so that a query that sees no key gets a number and not NaN.
+    return padded.masked_fill(unseen, torch.finfo(padded.dtype).min).softmax(-1)

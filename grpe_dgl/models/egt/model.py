@@ -37,6 +37,7 @@ class EGT(GraphModel):
     """
 
     reads: ClassVar = "pairs"
+    has_attention: ClassVar = True
 
     def __init__(self, settings: EGTSettings, schema: Schema) -> None:
         super().__init__()
@@ -102,6 +103,33 @@ class EGT(GraphModel):
 
         Every graph's virtual nodes come before its own nodes.
         """
+        padding, x, e, unseen = self._embed(pairs)
+        nodes, states = [], []
+        for layer in self.layers:
+            x, e = layer(padding, x, e, unseen)
+            nodes.append(x)
+            states.append(e)
+        return nodes, states, padding
+
+    @property
+    def added_virtual_nodes(self) -> int:
+        """How many virtual nodes every graph gets."""
+        return 0 if self.virtual is None else len(self.virtual)
+
+    def _attention(self, pairs: dgl.DGLGraph) -> list[Tensor]:
+        """Return the weights of every layer before the gates, (pairs, H) each, virtual nodes first."""
+        if self.see_padding:
+            raise InputError("model.see_padding is true, with which nodes attend to padding; accepted: false")
+        padding, x, e, unseen = self._embed(pairs)
+        found = []
+        for layer in self.layers:
+            assert isinstance(layer, EGTLayer)
+            found.append(layer.weights(padding, x, e, unseen))
+            x, e = layer(padding, x, e, unseen)
+        return found
+
+    def _embed(self, pairs: dgl.DGLGraph) -> tuple[Padding, Tensor, Tensor, Tensor]:
+        """Return the padding, nodes and pairs as the first layer takes them, and which keys are not seen."""
         self._check(pairs)
         own = Padding.of_sizes(pairs.batch_num_nodes())
         x = self.nodes(self.nodes.check(pairs.ndata["feat"]))
@@ -119,12 +147,7 @@ class EGT(GraphModel):
         elif self.virtual is not None:
             x = padding.unpad(x)
         e = F.embedding(padding.unpad_pairs(self.pairs.codes(relation)), self.pairs.table())
-        nodes, states = [], []
-        for layer in self.layers:
-            x, e = layer(padding, x, e, unseen)
-            nodes.append(x)
-            states.append(e)
-        return nodes, states, padding
+        return padding, x, e, unseen
 
     def _with_padding(self, own: Padding, x: Tensor, relation: Tensor, unseen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return nodes, relations and the mask in the form of the authors' second code, where padding takes part.

@@ -1,6 +1,6 @@
 """GAT of benchmarking-gnns: graph attention with batch norm and residual connections."""
 
-from typing import Self
+from typing import ClassVar, Self
 
 import dgl
 from dgl.nn.pytorch import GATConv
@@ -34,6 +34,10 @@ class GATLayer(nn.Module):
         """Return new node states for x, (N, hidden_size)."""
         return x + F.elu(self.norm(self.convolution(graph, x).flatten(1)))
 
+    def weights(self, graph: dgl.DGLGraph, x: Tensor) -> Tensor:
+        """Return a_uv of every edge, (M, H)."""
+        return self.convolution(graph, x, get_attention=True)[1].squeeze(-1)
+
 
 class GAT(BenchmarkModel):
     """GAT (Velickovic et al.) as *Benchmarking Graph Neural Networks* trains it; edge features are not read.
@@ -41,8 +45,19 @@ class GAT(BenchmarkModel):
     The last layer has one head of the full width.
     """
 
+    has_attention: ClassVar = True
+
     @classmethod
     def from_settings(cls, settings: GATSettings, schema: Schema, *, backend: str | None = None) -> Self:
         """Build the model for data of a schema."""
         heads = [settings.num_heads] * (settings.layers - 1) + [1]
         return cls(settings, schema, (GATLayer(settings.hidden_size, count, settings.dropout) for count in heads))
+
+    def _attention(self, graph: dgl.DGLGraph) -> list[Tensor]:
+        """Return the weights of every layer, (M, H) each."""
+        states = [self.embed(graph), *self.encode(graph)[:-1]]
+        found = []
+        for layer, x in zip(self.layers, states, strict=True):
+            assert isinstance(layer, GATLayer)
+            found.append(layer.weights(graph, x))
+        return found

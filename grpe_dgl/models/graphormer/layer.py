@@ -43,10 +43,19 @@ class GraphormerLayer(nn.Module):
         x = x + self.dropout(self._attend(padding, self.attention_norm(x), bias))
         return x + self.dropout(self.ffn(self.ffn_norm(x)))
 
-    def _attend(self, padding: Padding, x: Tensor, bias: Tensor) -> Tensor:
+    def weights(self, padding: Padding, x: Tensor, bias: Tensor) -> Tensor:
+        """Return the attention weights of the block for its input x, without dropout, (pairs, H)."""
+        weights, _ = self._weights_and_values(padding, self.attention_norm(x), bias)
+        return padding.unpad_pairs(weights.permute(0, 2, 3, 1))
+
+    def _weights_and_values(self, padding: Padding, x: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+        """Return (B, H, N, N) and (B, H, N, D)."""
         qkv = padding.pad(self.query_key_value(x)).unflatten(-1, (3, self.num_heads, -1))  # (B, N, 3, H, D)
         q, k, v = torch.unbind(qkv.permute(2, 0, 3, 1, 4))  # (B, H, N, D) each
         # Not F.scaled_dot_product_attention: a bias with a gradient rules out its fast kernels, and its layout export.
-        weights = (q * q.shape[-1] ** -0.5 @ k.transpose(-1, -2) + bias).softmax(-1)
+        return (q * q.shape[-1] ** -0.5 @ k.transpose(-1, -2) + bias).softmax(-1), v
+
+    def _attend(self, padding: Padding, x: Tensor, bias: Tensor) -> Tensor:
+        weights, v = self._weights_and_values(padding, x, bias)
         z = F.dropout(weights, self.attention_dropout, self.training) @ v.to(weights.dtype)
         return self.output(padding.unpad(z.transpose(1, 2).flatten(-2)))

@@ -43,6 +43,7 @@ class Graphormer(GraphModel):
 
     reads: ClassVar = "pairs"
     takes_padded: ClassVar = True
+    has_attention: ClassVar = True
 
     def __init__(self, settings: GraphormerSettings, schema: Schema) -> None:
         super().__init__()
@@ -97,19 +98,31 @@ class Graphormer(GraphModel):
 
     def encode(self, pairs: dgl.DGLGraph | PaddedBatch) -> list[Tensor]:
         """Return x after every layer, before the final norm: (N, hidden_size) each, padded (B, N, hidden_size)."""
-        if isinstance(pairs, PaddedBatch):
-            padding, feat, token, degree, bias = self._read_padded(pairs)
-        else:
-            padding, feat, token, degree, bias = self._read_pairs(pairs)
-        x = self.nodes(feat)
-        row = (degree + 1).clamp(max=self.in_degree.num_embeddings - 1)
-        x = x + self.in_degree(row) + self.out_degree(row)
-        x = self.input_dropout(torch.where(token.unsqueeze(-1), self.token.to(x.dtype), x))
+        padding, x, bias = self._embed(pairs)
         hidden = []
         for layer in self.layers:
             x = layer(padding, x, bias)
             hidden.append(x)
         return hidden
+
+    def _attention(self, pairs: dgl.DGLGraph) -> list[Tensor]:
+        """Return the weights of every layer, (pairs, H) each."""
+        padding, x, bias = self._embed(pairs)
+        found = []
+        for layer in self.layers:
+            assert isinstance(layer, GraphormerLayer)
+            found.append(layer.weights(padding, x, bias))
+            x = layer(padding, x, bias)
+        return found
+
+    def _embed(self, pairs: dgl.DGLGraph | PaddedBatch) -> tuple[Padding, Tensor, Tensor]:
+        """Return the padding, what the first layer takes, and the bias of all layers."""
+        read = self._read_padded(pairs) if isinstance(pairs, PaddedBatch) else self._read_pairs(pairs)
+        padding, feat, token, degree, bias = read
+        x = self.nodes(feat)
+        row = (degree + 1).clamp(max=self.in_degree.num_embeddings - 1)
+        x = x + self.in_degree(row) + self.out_degree(row)
+        return padding, self.input_dropout(torch.where(token.unsqueeze(-1), self.token.to(x.dtype), x)), bias
 
     def _read_pairs(self, pairs: dgl.DGLGraph) -> tuple[Padding, Tensor, Tensor, Tensor, Tensor]:
         """Return the padding, features (N, F), graph tokens (N,), degrees (N,) and bias of a pair graph."""

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from grpe_dgl.errors import InputError
 from grpe_dgl.models.grpe.encodings import Tables
 from grpe_dgl.ops import DensePairs, relative_attention
+from grpe_dgl.ops.relative_attention import relative_attention_weights
 
 
 class GRPEAttention(nn.Module):
@@ -40,9 +41,17 @@ class GRPEAttention(nn.Module):
         self.query_key_value = nn.Linear(hidden_size, 3 * hidden_size)
         self.output = nn.Linear(hidden_size, hidden_size)
 
+    def weights(self, pairs: dgl.DGLGraph, x: Tensor, tables: Tables) -> Tensor:
+        """Return the weights with which `forward` attends, without dropout, (M, H)."""
+        q, k, _ = self._project(x)
+        return relative_attention_weights(pairs, q, k, tables.query, tables.key, key_term=self.key_term)
+
+    def _project(self, x: Tensor) -> tuple[Tensor, ...]:
+        return self.query_key_value(x).unflatten(-1, (3, self.num_heads, -1)).unbind(-3)  # (N, H, D) each
+
     def forward(self, pairs: dgl.DGLGraph | DensePairs, x: Tensor, tables: Tables) -> Tensor:
         """Attend over the pairs of `pairs`; x is (N, hidden_size), padded (B, N, hidden_size), and so is the result."""
-        q, k, v = self.query_key_value(x).unflatten(-1, (3, self.num_heads, -1)).unbind(-3)  # (N, H, D) each
+        q, k, v = self._project(x)
         z = relative_attention(
             pairs,
             q,

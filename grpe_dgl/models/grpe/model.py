@@ -60,6 +60,7 @@ class GRPE(GraphModel):
 
     reads: ClassVar = "pairs"
     takes_padded: ClassVar = True
+    has_attention: ClassVar = True
     checkpoints_layers: ClassVar = True
 
     def __init__(
@@ -214,6 +215,18 @@ class GRPE(GraphModel):
         require_codes(pairs, self.relations)
         x = self.embed(self.nodes.check(pairs.ndata["feat"]), self._virtual(pairs))
         return self.encode_embedded(pairs, x)
+
+    def _attention(self, pairs: dgl.DGLGraph) -> list[Tensor]:
+        """Return the weights of every layer, (M, H) each."""
+        require_codes(pairs, self.relations)
+        x = self.embed(self.nodes.check(pairs.ndata["feat"]), self._virtual(pairs))
+        tables = [encodings() for encodings in self.encodings]
+        states = [x, *self.encode_embedded(pairs, x)[:-1]]
+        found = []
+        for index, (layer, x) in enumerate(zip(self.layers, states, strict=True)):
+            assert isinstance(layer, GRPELayer)
+            found.append(layer.attention.weights(pairs, layer.attention_norm(x), tables[index % len(tables)]))
+        return found
 
     def _encode_padded(self, batch: PaddedBatch) -> list[Tensor]:
         """Return x after every layer, (B, N, hidden_size) each."""

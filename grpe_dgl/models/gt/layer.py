@@ -43,17 +43,23 @@ class GTLayer(nn.Module):
 
         With `update_edges` False, e is returned as it came.
         """
-        q, k, v = self.query_key_value(x).unflatten(-1, (3, self.num_heads, -1)).unbind(-3)  # (N, H, D) each
-        k = k * k.shape[-1] ** -0.5
-        if self.edge is None or self.edge_update is None or e is None:
-            weights = dgl.ops.u_dot_v(graph, k, q).clamp(-5, 5).exp()  # (M, H, 1)
-            least = 1e-30
-        else:
-            scores = dgl.ops.u_mul_v(graph, k, q) * self.edge(e).unflatten(-1, (self.num_heads, -1))  # (M, H, D)
-            weights = scores.sum(-1, keepdim=True).clamp(-5, 5).exp()
-            least = 1e-6
-            if update_edges:
-                e = self.edge_update(e, scores.flatten(-2))
+        weights, scores, v, least = self._weights(graph, x, e)
         total = dgl.ops.copy_e_sum(graph, weights)  # (N, H, 1)
         z = dgl.ops.u_mul_e_sum(graph, v, weights) / (total + least)
+        if update_edges and scores is not None and e is not None and self.edge_update is not None:
+            e = self.edge_update(e, scores.flatten(-2))
         return self.node_update(x, z.flatten(-2)), e
+
+    def weights(self, graph: dgl.DGLGraph, x: Tensor, e: Tensor | None) -> Tensor:
+        """Return w_ij / sum_j w_ij for the arguments of `forward`, (M, H)."""
+        weights, _, _, _ = self._weights(graph, x, e)
+        return dgl.ops.e_div_v(graph, weights, dgl.ops.copy_e_sum(graph, weights)).squeeze(-1)
+
+    def _weights(self, graph: dgl.DGLGraph, x: Tensor, e: Tensor | None) -> tuple[Tensor, Tensor | None, Tensor, float]:
+        """Return w, (M, H, 1), s of edge states, (M, H, D), v, (N, H, D), and what is added to the sum of w."""
+        q, k, v = self.query_key_value(x).unflatten(-1, (3, self.num_heads, -1)).unbind(-3)  # (N, H, D) each
+        k = k * k.shape[-1] ** -0.5
+        if self.edge is None or e is None:
+            return dgl.ops.u_dot_v(graph, k, q).clamp(-5, 5).exp(), None, v, 1e-30
+        scores = dgl.ops.u_mul_v(graph, k, q) * self.edge(e).unflatten(-1, (self.num_heads, -1))
+        return scores.sum(-1, keepdim=True).clamp(-5, 5).exp(), scores, v, 1e-6

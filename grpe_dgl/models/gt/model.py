@@ -35,6 +35,7 @@ class GT(GraphModel):
     """
 
     reads: ClassVar = "graph"
+    has_attention: ClassVar = True
 
     def __init__(self, settings: GTSettings, schema: Schema) -> None:
         super().__init__()
@@ -83,11 +84,7 @@ class GT(GraphModel):
 
         The last layer updates edges only with `last_edges`.
         """
-        x = self.nodes(self.nodes.check(graph.ndata["feat"]))
-        if self.laplacian is not None:
-            x = x + self.laplacian(self._eigenvectors(graph).to(x.dtype))
-        x = self.input_dropout(x)
-        e = None if self.edges is None else self.edges(self.edges.check(graph.edata["feat"]))
+        x, e = self._embed(graph)
         nodes, edges = [], []
         for index, layer in enumerate(self.layers):
             x, e = layer(graph, x, e, update_edges=last_edges or index < len(self.layers) - 1)
@@ -95,6 +92,24 @@ class GT(GraphModel):
             if e is not None:
                 edges.append(e)
         return nodes, edges
+
+    def _attention(self, graph: dgl.DGLGraph) -> list[Tensor]:
+        """Return the weights of every layer, (M, H) each."""
+        x, e = self._embed(graph)
+        found = []
+        for layer in self.layers:
+            assert isinstance(layer, GTLayer)
+            found.append(layer.weights(graph, x, e))
+            x, e = layer(graph, x, e)
+        return found
+
+    def _embed(self, graph: dgl.DGLGraph) -> tuple[Tensor, Tensor | None]:
+        """Return nodes and edges as the first layer takes them."""
+        x = self.nodes(self.nodes.check(graph.ndata["feat"]))
+        if self.laplacian is not None:
+            x = x + self.laplacian(self._eigenvectors(graph).to(x.dtype))
+        e = None if self.edges is None else self.edges(self.edges.check(graph.edata["feat"]))
+        return self.input_dropout(x), e
 
     def _eigenvectors(self, graph: dgl.DGLGraph) -> Tensor:
         """Return (N, laplacian_size), in training with a random sign per column."""

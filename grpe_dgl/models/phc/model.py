@@ -38,7 +38,7 @@ class PHC(MessagePassingModel):
         self.convolutions = nn.ModuleList(PHCConvolution(settings, schema.edge_columns) for _ in range(self.depth))
         self.norms = nn.ModuleList(BatchNorm(settings.hidden_size) for _ in range(self.depth))
         self.dropout = nn.Dropout(settings.dropout)
-        self.attention = SoftAttention(settings.components, settings.hidden_size)
+        self.pooling = SoftAttention(settings.components, settings.hidden_size)
         self.head = _head(settings, schema.task.num_outputs)
 
     @classmethod
@@ -56,9 +56,14 @@ class PHC(MessagePassingModel):
             hidden.append(x)
         return hidden
 
+    def weight_norm(self) -> Tensor:
+        """Return the sum over hypercomplex maps of the mean L2 norm over the n components of W's entries."""
+        maps = [module for module in self.modules() if isinstance(module, HypercomplexLinear)]
+        return torch.stack([module.weight.norm(dim=0).mean() for module in maps]).sum()
+
     def pool(self, graph: dgl.DGLGraph, x: Tensor) -> Tensor:
         """Return (graphs, hidden_size): the gated sum of node states (N, hidden_size)."""
-        return pool(graph, self.attention(x), self.readout)
+        return pool(graph, self.pooling(x), self.readout)
 
 
 class PHCConvolution(nn.Module):

@@ -73,6 +73,23 @@ class SANLayer(nn.Module):
         added_vector
             (hidden_size,): that of pairs without an edge.
         """
+        weights, v = self._weights_and_values(padding, x, pairs, edge_table, added_vector)
+        z = weights @ v / (weights.sum(-1, keepdim=True) + 1e-6)
+        return self.update(x, padding.unpad(z.transpose(1, 2).flatten(-2)))
+
+    def weights(
+        self, padding: Padding, x: Tensor, pairs: EdgePairs, edge_table: Tensor, added_vector: Tensor
+    ) -> Tensor:
+        """Return w_ij / sum_j w_ij of the arguments of `forward`, (pairs, H): zero for a node itself."""
+        weights, _ = self._weights_and_values(padding, x, pairs, edge_table, added_vector)
+        total = weights.sum(-1, keepdim=True)
+        weights = weights / torch.where(total > 0, total, 1.0)  # the only node of a graph has no key
+        return padding.unpad_pairs(weights.permute(0, 2, 3, 1))
+
+    def _weights_and_values(
+        self, padding: Padding, x: Tensor, pairs: EdgePairs, edge_table: Tensor, added_vector: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return w, (B, H, N, N), and v, (B, H, N, D)."""
         parts = self.projections(x).unflatten(-1, (5, self.num_heads, -1))  # (nodes, 5, H, D)
         scale = parts.shape[-1] ** -0.5
         q, k = parts[:, 0], parts[:, 1]
@@ -88,6 +105,4 @@ class SANLayer(nn.Module):
 
         batch, heads, nodes, _ = far.shape
         weights = far.permute(0, 2, 3, 1).reshape(-1, heads).index_copy(0, pairs.place, near.to(far.dtype))
-        weights = weights.view(batch, nodes, nodes, heads).permute(0, 3, 1, 2)
-        z = weights @ v / (weights.sum(-1, keepdim=True) + 1e-6)
-        return self.update(x, padding.unpad(z.transpose(1, 2).flatten(-2)))
+        return weights.view(batch, nodes, nodes, heads).permute(0, 3, 1, 2), v

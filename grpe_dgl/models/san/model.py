@@ -1,5 +1,6 @@
 """The whole model: from a pair graph to predictions."""
 
+from collections.abc import Callable
 from typing import ClassVar, Self
 
 import dgl
@@ -21,6 +22,8 @@ from grpe_dgl.relations import Relations
 from grpe_dgl.schema import Schema
 from grpe_dgl.transforms.pair_structure import require_codes
 
+LayerInput = tuple[Padding, Tensor, EdgePairs, Tensor, Tensor]
+
 
 class SAN(GraphModel):
     """Spectral attention network (Kreuzer et al., 2021), the form with a learned encoding per node.
@@ -38,6 +41,7 @@ class SAN(GraphModel):
     """
 
     reads: ClassVar = "pairs"
+    has_attention: ClassVar = True
 
     def __init__(self, settings: SANSettings, schema: Schema) -> None:
         super().__init__()
@@ -91,6 +95,25 @@ class SAN(GraphModel):
 
     def encode(self, pairs: dgl.DGLGraph) -> list[Tensor]:
         """Return x after every layer, (N, hidden_size) each."""
+        x, arguments = self._embed(pairs)
+        hidden = []
+        for layer in self.layers:
+            x = layer(*arguments(x))
+            hidden.append(x)
+        return hidden
+
+    def _attention(self, pairs: dgl.DGLGraph) -> list[Tensor]:
+        """Return the weights of every layer, (pairs, H) each."""
+        x, arguments = self._embed(pairs)
+        found = []
+        for layer in self.layers:
+            assert isinstance(layer, SANLayer)
+            found.append(layer.weights(*arguments(x)))
+            x = layer(*arguments(x))
+        return found
+
+    def _embed(self, pairs: dgl.DGLGraph) -> tuple[Tensor, Callable[[Tensor], LayerInput]]:
+        """Return what the first layer takes, (N, hidden_size), and from such a state to the arguments of a layer."""
         self._check(pairs)
         x = self.nodes(self.nodes.check(pairs.ndata["feat"]))
         vectors, values = (pairs.ndata[name].to(x.dtype) for name in ("spectrum", "spectrum_values"))
@@ -101,11 +124,7 @@ class SAN(GraphModel):
         with_edge = self._edge_pairs(pairs, padding)
         table = self.edges(torch.arange(self.num_edge_types, device=x.device))
         added = table[0] if self.added is None else self.added
-        hidden = []
-        for layer in self.layers:
-            x = layer(padding, x, with_edge, table, added)
-            hidden.append(x)
-        return hidden
+        return x, lambda x: (padding, x, with_edge, table, added)
 
     def _edge_pairs(self, pairs: dgl.DGLGraph, padding: Padding) -> EdgePairs:
         """Return the pairs that have an edge."""

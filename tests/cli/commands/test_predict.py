@@ -126,7 +126,10 @@ def test_a_broken_table_leaves_nothing(model, tmp_path):
         (["{model}", "CCO", "--force"], 2, "--force goes with --out"),
         (["{model}", "CCO", "--workers", "0"], 2, "0 is not in the range x>=1"),
         (["{model}", "x.csv", "--out", "y.csv"], 1, "x.csv cannot be read: No such file"),
-        (["{model}", "{notes}"], 1, "accepted: a table"),
+        (["{model}", "{notes}"], 1, "notes.txt has no column 'smiles'; it has 'text'"),
+        (["{model}", "{old}"], 1, "accepted: a table"),
+        (["{model}", "{table}", "--sheet", "1"], 1, "is not an Excel workbook"),
+        (["{model}", "CCO", "--sheet", "1"], 2, "--sheet goes with an Excel workbook"),
         (["{notes}", "CCO"], 1, "is not a checkpoint: found another kind of file"),
         (["{model}", "{table}", "--smiles", "SMILE"], 1, "has no column 'SMILE'"),
         (
@@ -142,6 +145,8 @@ def test_a_broken_table_leaves_nothing(model, tmp_path):
 def test_errors(model, tmp_path, arguments, code, message):
     files = {"model": model, "notes": tmp_path / "notes.txt", "table": tmp_path / "t.csv"}
     files["notes"].write_text("text")
+    files["old"] = tmp_path / "old.xls"
+    files["old"].write_bytes(b"old")
     files["table"].write_text("smiles\nCCO\n")
     files["binary"] = trained.save(tmp_path / "binary.ckpt", trained.BINARY)
     result = predict(*(argument.format(**files) for argument in arguments), code=code)
@@ -156,23 +161,23 @@ def test_paths_and_smiles_are_distinguished(model, tmp_path, monkeypatch):
     assert [row["smiles"] for row in rows] == ["CC", "C/C=C/C", "", long]
     assert [bool(row["error"]) for row in rows] == [False, False, True, False]
     assert len(read(predict(model, "data/esol").stdout)) == 1  # no such folder as data: a row with an error
-    for name in ("CC/esol", "x.tsv"):
+    for name in ("CC/esol", "x.json"):
         result = predict(model, name, "--out", "z.csv", code=1)
         assert f"{name}: there is no such file or folder, and it" in result.output
     (tmp_path / "x.xlsx").write_bytes(b"PK")
-    assert "x.xlsx: accepted: a table" in predict(model, "x.xlsx", code=1).output
+    assert "x.xlsx is not an Excel workbook" in predict(model, "x.xlsx", code=1).output
     (tmp_path / "t.csv").write_text("smiles\nCCO\n")
     assert "the checkpoint comes first" in predict("t.csv", model, code=2).output
     (tmp_path / "runs").mkdir()
     trained.save(tmp_path / "runs" / "best.ckpt")
-    assert "did you mean runs/best.ckpt?" in predict("runs", "t.csv", code=1).output
+    assert "its best model so far is runs/best.ckpt" in predict("runs", "t.csv", code=1).output
 
 
 def test_the_column_of_molecules_in_any_case(model, tmp_path):
     (tmp_path / "t.csv").write_text("Id,SMILES\n1,CCO\n")
     assert len(read(predict(model, tmp_path / "t.csv").stdout)) == 1
     (tmp_path / "t.csv").write_text("Smiles,SMILES\nC,CCO\n")
-    assert "has no column 'smiles'" in predict(model, tmp_path / "t.csv", code=1).output
+    assert "has 2 columns of SMILES, 'Smiles', 'SMILES'" in predict(model, tmp_path / "t.csv", code=1).output
 
 
 def test_an_output_that_is_not_a_number(tmp_path):

@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from grpe_dgl.data.store.store import Store
@@ -96,7 +97,7 @@ def test_says_what_a_split_lacks(run):
     ]
     Path("train.txt").write_text("0\n1\n")
     result = run("t.csv", "--target", "y", "--train-rows", "train.txt", "--name", "rows")
-    assert "the split valid has no graphs; training needs some\n" in result.stdout
+    assert "the split valid has no graphs: no epoch can be selected" in result.stdout
     assert "both 0 and 1" not in result.stdout
 
 
@@ -105,7 +106,7 @@ def test_says_what_a_split_lacks(run):
     [
         (["t.csv", "--target", "logs"], 1, "has no column 'logs'; it has 'smiles', 'logS'; did you mean 'logS'?"),
         (["t.csv", "--smiles", "mol", "--target", "logS"], 1, "has no column 'mol'; it has 'smiles', 'logS'"),
-        (["t.csv", "--target", "smiles"], 1, "row 0 (line 2), column 'smiles': 'CO'; accepted: a number"),
+        (["t.csv", "--target", "smiles"], 1, "row 0 (line 2), column 'smiles': 'CO' is a text"),
         (["t.csv"], 2, "Missing option '--target'"),
         (["absent.csv", "--target", "y"], 1, "absent.csv cannot be read: No such file"),
         (["t.csv", "--target", "logS", "--task", "ranking"], 2, "'regression', 'classification'"),
@@ -119,7 +120,7 @@ def test_says_what_a_split_lacks(run):
 def test_errors(run, arguments, code, message):
     result = run(*arguments)
     assert (result.exit_code, message in result.stderr) == (code, True), result.stderr
-    assert not Path("data").exists()
+    assert not list(Path("data").glob("*/manifest.json"))
 
 
 @pytest.mark.slow
@@ -176,3 +177,18 @@ def test_labels_are_described_once(run):
     assert "column 'z' has no other values than 7; they may be classes; --task classification --force makes" in str(
         lines
     )
+
+
+def test_a_european_table_with_bad_labels(run):
+    Path("lab.csv").write_bytes("SMILES ;Löslichkeit;\r\nCCO;-0,77;\r\nCC;<1,5;\r\nC;3,5;\r\n;;\r\n".encode("latin-1"))
+    command = ("lab.csv", "--target", "Löslichkeit", "--fractions", "1,0,0")
+    result = run(*command)
+    assert result.exit_code == 1 and "3 labels cannot be used" in result.stderr
+    assert "all are listed in data/lab_bad_labels.csv" in result.stderr
+    result = run(*command, "--decimal", ",")
+    assert result.exit_code == 1 and "row 1 (line 3), column 'Löslichkeit': '<1,5' is a bound" in result.stderr
+    result = run(*command, "--decimal", ",", "--bad-labels", "missing")
+    assert result.exit_code == 0, result.output
+    for said in ("read as Latin-1", "separated by semicolons", "1 label that cannot be used is a missing label"):
+        assert said in result.output
+    np.testing.assert_allclose(Store(Path("data/lab")).label[:, 0], [-0.77, np.nan, 3.5], rtol=1e-6)

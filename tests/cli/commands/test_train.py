@@ -37,7 +37,6 @@ def test_runs_and_options_land_in_the_recipe(folder):
 
 def test_a_validation_split_that_cannot_judge_is_refused_before_training(folder):
     write_dataset(folder / "more" / "unjudged", "binary", valid_labels=[[0, 0, 0]] * 4)
-    write_dataset(folder / "more" / "invalid", "regression", num_valid=0)
     words = ("train", "any.yaml", "--out", "runs/unjudged", "--data", "more", "--dataset")
     output = grpe_in(folder, *words, "unjudged", code=1)
     assert (
@@ -45,8 +44,20 @@ def test_a_validation_split_that_cannot_judge_is_refused_before_training(folder)
         in output
     )
     assert "--set training.metric=accuracy" in output and not (folder / "runs/unjudged").exists()
-    assert "more/invalid has no graphs in the split valid" in grpe_in(folder, *words, "invalid", code=1)
     grpe_in(folder, *words, "unjudged", "--set", "training.metric=accuracy")
+
+
+def test_without_a_validation_split_the_last_epoch_is_taken(folder):
+    write_dataset(folder / "more" / "unvalidated", "regression", num_valid=0)
+    words = ("--out", "runs/unvalidated", "--data", "more", "--dataset", "unvalidated", "--epochs", 2)
+    output = grpe_in(folder, "train", "any.yaml", *words, "--set", "training.early_stopping=1")
+    assert "no graphs to validate on: every epoch is trained, and the model of the last one is taken\n" in output
+    assert "last epoch 2: mae train" in output
+    assert "valid mae: not measured, as there is no split to validate on" in output
+    best, last = (load_checkpoint(folder / f"runs/unvalidated/{name}.ckpt") for name in ("best", "last"))
+    assert all(torch.equal(best.weights[name], last.weights[name]) for name in last.weights)
+    results = json.loads((folder / "runs/unvalidated/results.json").read_text())
+    assert results["best_epoch"] == 2 and set(results["splits"]) == {"train", "test"}
 
 
 def test_says_what_is_trained_and_how_it_ended(folder, monkeypatch):

@@ -164,7 +164,7 @@ def test_index_files(tmp_path):
     ("text", "options", "message"),
     [
         (SIMPLE, {"targets": ("Y1",)}, r"has no column 'Y1'; it has 'smiles', 'y'; did you mean 'y'\?"),
-        (SIMPLE, {"smiles": "SMILES"}, r"has no column 'SMILES'; it has 'smiles', 'y'; did you mean 'smiles'\?"),
+        (SIMPLE, {"smiles": "SMILE"}, r"has no column 'SMILE'; it has 'smiles', 'y'; did you mean 'smiles'\?"),
         (SIMPLE, {"targets": ("y", "y")}, "each column once"),
         (SIMPLE, {"targets": ()}, "at least one column"),
         (SIMPLE, {"task": "ranking"}, "task is 'ranking'; accepted: regression, classification"),
@@ -173,8 +173,8 @@ def test_index_files(tmp_path):
         (SIMPLE, {"max_nodes": 0}, "max_nodes is 0"),
         (SIMPLE, {"fractions": (0.5, 0.5)}, "three numbers"),
         ("smiles,y,y\nC,1,2\n", {}, "2 columns 'y'"),
-        ("smiles,y\nC,1\nCC,high\n", {}, r"row 1 \(line 3\), column 'y': 'high'; accepted: a number"),
-        ("smiles,y\nC,1\nCC,inf\n", {}, r"row 1 \(line 3\), column 'y': 'inf'; accepted: a number"),
+        ("smiles,y\nC,1\nCC,high\n", {}, r"row 1 \(line 3\), column 'y': 'high' is a text; accepted: a number"),
+        ("smiles,y\nC,1\nCC,inf\n", {}, r"row 1 \(line 3\), column 'y': 'inf' is not finite.*; accepted: a number"),
         ("smiles,y\nC,1,9\n", {}, r"row 0 \(line 2\): 3 cells; accepted: 2"),
         ("smiles,y\nC,\nCC,\n", {}, "column 'y' has no label in any row"),
         ("smiles,y\n", {}, "has no rows"),
@@ -196,13 +196,13 @@ def test_refused(tmp_path, text, options, message):
 def test_files_refused(tmp_path):
     with pytest.raises(InputError, match=r"absent.csv cannot be read: No such file"):
         csv_source(CSVRequest(file=tmp_path / "absent.csv", targets=("y",)))
-    with pytest.raises(InputError, match=r"t.xlsx: accepted are names that end in .csv"):
-        csv_source(CSVRequest(file=table(tmp_path, SIMPLE, "t.xlsx"), targets=("y",)))
-    (tmp_path / "b.csv").write_bytes(b"smiles,y\nC,\xff\n")
-    with pytest.raises(InputError, match="is not text in UTF-8"):
+    with pytest.raises(InputError, match=r"t.xls: accepted are names that end in .csv.*save it as .xlsx"):
+        csv_source(CSVRequest(file=table(tmp_path, SIMPLE, "t.xls"), targets=("y",)))
+    (tmp_path / "b.csv").write_bytes(b"smiles,y\nC,\x00\x01\n")
+    with pytest.raises(InputError, match="b.csv is not text"):
         csv_source(CSVRequest(file=tmp_path / "b.csv", targets=("y",)))
-    (tmp_path / "b.csv.gz").write_bytes(b"not gzip")
-    with pytest.raises(InputError, match="b.csv.gz cannot be read: Not a gzipped file"):
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(SIMPLE.encode())[:-12])
+    with pytest.raises(InputError, match="b.csv.gz cannot be read: Compressed file ended"):
         csv_source(CSVRequest(file=tmp_path / "b.csv.gz", targets=("y",)))
 
 
@@ -270,3 +270,16 @@ def test_few_whole_numbers_may_be_classes(tmp_path, values):
     assert notes[1] == f"column 'y' has no other values than {shown}; they may be classes"
     assert notes[1].hint == "as_classes"
     assert len(csv_source(CSVRequest(file=file, targets=("y",), task="regression"))[1]) == 0
+
+
+def test_salts_are_counted_and_standardised_if_asked(tmp_path):
+    file = table(tmp_path, "smiles,y,s\nCC(=O)[O-].[Na+],1.5,train\nCC(=O)O,2,test\nCl.CN,3,train\n")
+    options = {"file": file, "targets": ("y",), "split": "column", "split_column": "s"}
+    source, run, _, notes = runs(CSVRequest(**options))
+    assert run.num_nodes.tolist() == [5, 4, 3] and not source.schema.standardised_molecules
+    assert notes[1] == "2 molecules have several fragments (salts, mixtures), which are kept as they are"
+    assert notes[1].hint == "standardise"
+    source, run, _, notes = runs(CSVRequest(**options, standardise=True))
+    assert run.num_nodes.tolist() == [4, 4, 2] and source.schema.standardised_molecules
+    assert notes[1].endswith("the largest is kept, without charges where possible") and source.settings["standardise"]
+    assert notes[2] == "1 molecules occur in more than one split (same canonical SMILES)"

@@ -71,7 +71,7 @@ def test_the_authors_numbers(name):
         else:
             names |= hypercomplex(f"{ours}.first", f"{theirs}.transform")
         names |= norm(f"norms.{i}", f"norms.{i}")
-    names |= hypercomplex("attention.map", "pooling.linear") | linear("attention.linear", "pooling.real_trafo.affine")
+    names |= hypercomplex("pooling.map", "pooling.linear") | linear("pooling.linear", "pooling.real_trafo.affine")
     depth = len(settings.head_sizes)
     for i in range(depth + 1):  # a map, a norm, ReLU and dropout each but the last
         names |= hypercomplex(f"head.{4 * i}", f"downstream.affine.{i}")
