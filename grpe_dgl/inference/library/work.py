@@ -104,7 +104,6 @@ class PartMaker:
         with open_table(part, [*self.columns, *own], numbers, error, lambda: [*self.types, *own_types]) as writer:
             yield rows, writer
 
-
     def _rows(self, cells: list[list[str]], smiles: list[str], columns: list[str]) -> Rows:
         standardised = self.compute.schema.standardised_molecules
         return molecule_rows(cells, smiles, columns, max_nodes=self.max_nodes, standardised=standardised)
