@@ -21,13 +21,17 @@ def run_with_faults(command, out, *, before=2, timeout=1800):
 
     The worker is killed once `before` parts are finished, the node once as many more are; either has begun a part.
     """
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ.update(
+        RAY_USAGE_STATS_ENABLED="0",
+        RAY_agent_register_timeout_ms="300000",  # a busy machine starts Ray's processes slowly
+        RAY_worker_register_timeout_seconds="300",
+    )
     from ray.cluster_utils import Cluster
 
-    head = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 1 << 27}
-    cluster = Cluster(initialize_head=True, head_node_args=head)
+    node_args = {"num_cpus": 1, "object_store_memory": 1 << 27, "node_ip_address": "127.0.0.1"}
+    cluster = Cluster(initialize_head=True, head_node_args={**node_args, "include_dashboard": False})
     try:
-        nodes = [cluster.add_node(num_cpus=1, object_store_memory=1 << 27) for _ in range(2)]
+        nodes = [cluster.add_node(**node_args) for _ in range(2)]
         names = [word.replace("{address}", cluster.address) for word in command]
         process = subprocess.Popen(names, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
