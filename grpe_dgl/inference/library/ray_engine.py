@@ -152,7 +152,7 @@ def _cluster(address: str | None, workers: int | None) -> Iterator[None]:
             )
         else:
             ray.init(address=address, **quiet)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except Exception as error:  # Ray raises plain Exceptions, for a start that takes too long among others
         where = f"the cluster {address}" if address is not None else "a cluster on this machine"
         raise InputError(f"{where} was not reached: {' '.join(str(error).split())[:300]}") from None
     logging.getLogger("ray.data").setLevel(logging.ERROR)

@@ -29,9 +29,9 @@ def run_with_faults(command, out, *, before=2, timeout=1800):
     from ray.cluster_utils import Cluster
 
     node_args = {"num_cpus": 1, "object_store_memory": 1 << 27, "node_ip_address": "127.0.0.1"}
-    cluster = Cluster(initialize_head=True, head_node_args={**node_args, "include_dashboard": False})
+    cluster = _started(lambda: Cluster(initialize_head=True, head_node_args={**node_args, "include_dashboard": False}))
     try:
-        nodes = [cluster.add_node(**node_args) for _ in range(2)]
+        nodes = [_started(lambda: cluster.add_node(**node_args)) for _ in range(2)]
         names = [word.replace("{address}", cluster.address) for word in command]
         process = subprocess.Popen(names, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
@@ -49,6 +49,17 @@ def run_with_faults(command, out, *, before=2, timeout=1800):
         return subprocess.CompletedProcess(names, process.returncode, stdout, stderr), worker, node_id
     finally:
         cluster.shutdown()
+
+
+def _started(start, attempts=5):
+    """Start a part of the cluster; Ray gives up after 30 seconds, which a busy machine may need."""
+    for attempt in range(attempts):
+        try:
+            return start()
+        except Exception as error:  # Ray raises a plain Exception
+            if attempt == attempts - 1 or "timed out" not in str(error):
+                raise
+    return None
 
 
 def _stop_one(out, process, finished, nodes, end):
