@@ -50,7 +50,8 @@ def _order(table: Table) -> str:
     if len(rows) < 2:
         return ""
     theirs = sorted(rows, key=_paper_value, reverse=table.metric.higher_is_better)
-    same = sum(_paper_value(a) == _paper_value(b) or theirs.index(a) < theirs.index(b) for a, b in _pairs(rows))
+    pairs = itertools.combinations(rows, 2)
+    same = sum(_paper_value(a) == _paper_value(b) or theirs.index(a) < theirs.index(b) for a, b in pairs)
     total = len(rows) * (len(rows) - 1) // 2
     ours, papers = (", ".join(row.name.split("/")[-1] for row in order) for order in (rows, theirs))
     if same == total:
@@ -59,10 +60,6 @@ def _order(table: Table) -> str:
         f"The order is not the paper's: {same} of {total} pairs of models stand as there. "
         f"Here, the best first: {ours}; in the paper: {papers}.\n"
     )
-
-
-def _pairs(rows: list[Row]) -> itertools.combinations[tuple[Row, Row]]:
-    return itertools.combinations(rows, 2)
 
 
 def _paper_value(row: Row) -> float:
