@@ -11,6 +11,7 @@ import torch
 
 from grpe_dgl.checkpoint.build import build_model, freeze_encoder
 from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
+from grpe_dgl.checkpoint.start import choose_start
 from grpe_dgl.data.batching.parts import Division
 from grpe_dgl.data.dataset import Dataset
 from grpe_dgl.data.identity import DataIdentity
@@ -82,7 +83,8 @@ def run(
     folder
         Created if it does not exist. If it contains ``last.ckpt``, training resumes from there.
     start
-        Replaces the random weights of the new model and returns their provenance, which the checkpoints store.
+        Replaces the random weights of the new model and returns their provenance, which the checkpoints store. None:
+        as the recipe's ``start_from`` says, see `grpe_dgl.checkpoint.start.choose_start`.
     processes
         The processes that train together; the main one writes the files.
     stop
@@ -99,6 +101,9 @@ def run(
         Further entries of ``results.json``, which say what the run is a part of.
     """
     recipe = recipe.fit_to_task(data.task)
+    if start is None:
+        chosen = choose_start(recipe, data.store)
+        recipe, start = chosen.recipe, chosen.weights
     training = recipe.training
     assert training.metric is not None and training.loss is not None
     files = RunFolder(folder)
