@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from grpe_dgl.checkpoint.build import build_model, freeze_encoder
@@ -33,6 +34,7 @@ from grpe_dgl.training.schedule import Schedule
 from grpe_dgl.training.state import State, make_optimizer, seed_everything
 from grpe_dgl.training.step import training_division
 from grpe_dgl.training.stop_request import Stopped, StopRequest
+from grpe_dgl.views import DESCRIPTORS, Encoding
 
 NOT_METRICS = ("seconds", "peak_memory")  # columns of the history that no checkpoint of a model needs
 SECONDS_BETWEEN_SAVES = 600.0  # within an epoch; a checkpoint is saved at the end of every epoch anyway
@@ -122,6 +124,11 @@ def run(
     torch.manual_seed(training.seed)  # every process starts from the same weights
     model = build_model(recipe.model, schema, backend=backend)
     provenance = {} if start is None else start(model)
+    for name in recipe.model.view.encodings:
+        if Encoding.parse(name).kind in DESCRIPTORS:
+            values = data.store.encoding(name).values
+            assert values is not None
+            model.fit_descriptors(torch.from_numpy(np.asarray(values[data.train.index], np.float32)))
     if training.freeze_encoder:
         freeze_encoder(model)
     _require_supported(model, recipe)
