@@ -22,8 +22,13 @@ from ..support.terminal import echo, table_stream
     type=click.Path(path_type=Path),
     help="A .csv, .csv.gz or .parquet file.  [default: CSV on standard output]",
 )
+@click.option(
+    "--domain",
+    is_flag=True,
+    help="Add the similarity to the nearest training molecule, and whether elements, size and charge were seen.",
+)
 @input_options
-def predict_command(arguments: tuple[str, ...], out: Path | None, options: InputOptions) -> None:
+def predict_command(arguments: tuple[str, ...], out: Path | None, domain: bool, options: InputOptions) -> None:
     """Predict INPUT with the model in CKPT, or the mean of several.
 
     INPUT is a table of molecules (.csv, .tsv, .txt, .smi or .sdf, also with .gz, .parquet or .xlsx), a folder that
@@ -40,10 +45,12 @@ def predict_command(arguments: tuple[str, ...], out: Path | None, options: Input
     from grpe_dgl.inference.bulk import Prediction, write_predictions
     from grpe_dgl.inference.writers import CSVWriter, Writer, open_table
 
-    prediction = Prediction(tuple(checkpoints), str(choose_device(options.device)))
+    prediction = Prediction(tuple(checkpoints), str(choose_device(options.device)), domain=domain)
     ensemble = prediction.ensemble
+    if prediction.comparison is not None:  # raises if a model does not record its training molecules
+        echo(prediction.comparison.describe(), err=True)
     rows = open_rows(inputs, ensemble.members[0], options)
-    added = unused_names([*ensemble.text_columns, *ensemble.number_columns, "error"], rows.columns)
+    added = unused_names([*ensemble.text_columns, *prediction.number_columns, "error"], rows.columns)
     num_texts = len(ensemble.text_columns)
     texts, numbers, error_column = rows.columns + added[:num_texts], added[num_texts:-1], added[-1]
 

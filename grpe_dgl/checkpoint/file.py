@@ -8,6 +8,7 @@ import torch
 
 from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.checkpoint.validation import check_notes, check_plain, check_training, check_weights, content_checksum
+from grpe_dgl.data.domain import TrainingDomain
 from grpe_dgl.data.identity import DataIdentity
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import atomic_file, what_is_left
@@ -42,6 +43,9 @@ class Checkpoint:
     data_identity: DataIdentity | None = None
     """Which data the model was trained on; None in files written before this was recorded, and in imported weights."""
 
+    domain: TrainingDomain | None = None
+    """Which molecules the model was trained on; None where that is not recorded, and for other graphs."""
+
     def model(self, *, backend: str | None = None) -> GraphModel:
         """Build the model with its weights, ready to predict."""
         model = build_model(self.recipe.model, self.schema, backend=backend)
@@ -69,6 +73,7 @@ class Checkpoint:
             "provenance": self.provenance,
             "training": self.training,
             "data_identity": None if self.data_identity is None else self.data_identity.to_dict(),
+            "domain": None if self.domain is None else self.domain.to_dict(),
         }
         try:
             with atomic_file(path) as temporary, temporary.open("wb") as file:
@@ -135,6 +140,8 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             raise InputError("its checksum is not that of its recipe, schema and weights")
         identity = content.get("data_identity")
         data_identity = None if identity is None else DataIdentity.from_dict(identity)
+        kept = content.get("domain")
+        domain = None if kept is None else TrainingDomain.from_dict(kept)
     except ValueError as error:
         raise InputError(f"{path} is damaged: {error}; {accepted}") from None
     return Checkpoint(
@@ -145,6 +152,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         provenance=content["provenance"],
         training=content["training"],
         data_identity=data_identity,
+        domain=domain,
     )
 
 

@@ -9,8 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from grpe_dgl.data.molecules.columns import ogb_features
-from grpe_dgl.data.molecules.morgan import WORDS, Words, morgan_fingerprints
 from grpe_dgl.data.store.arrays import GraphArrays
 from grpe_dgl.data.store.store import Store
 
@@ -20,6 +18,8 @@ COLUMNS = ("nearest_similarity", "unseen_element", "unseen_size", "unseen_charge
 """The names of what `TrainingDomain.compare` returns."""
 _ELEMENT, _CHARGE = 0, 3  # columns of OGB's atoms
 _CHUNK = 100_000  # graphs
+_WORDS = 32  # of a fingerprint
+Words = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,10 @@ class TrainingDomain:
     @classmethod
     def of(cls, store: Store) -> Self | None:
         """Return the domain of a dataset's split train; None if it does not hold molecules with their SMILES."""
+        from grpe_dgl.data.molecules.morgan import (
+            morgan_fingerprints,  # RDKit, which reading a checkpoint does not need
+        )
+
         if store.schema.vocabulary != "ogb" or not store.has_smiles or not len(store.splits.get("train", ())):
             return None
         index = np.sort(store.splits["train"].astype(np.int64))
@@ -87,6 +91,8 @@ class TrainingDomain:
         standardised
             See `grpe_dgl.data.molecules.standardise`.
         """
+        from grpe_dgl.data.molecules.morgan import morgan_fingerprints
+
         result = np.zeros((len(graphs), len(COLUMNS)), np.float32)
         if not len(graphs):
             return result
@@ -119,10 +125,11 @@ class TrainingDomain:
         """Return what `to_dict` was made of; raises a ValueError for anything else."""
         if not isinstance(plain, dict):
             raise ValueError("domain is not a table")
-        bits, lists = plain.get("fingerprints"), [plain.get(key) for key in ("elements", "sizes", "charges")]
+        bits = plain.get("fingerprints")
+        lists: list[Any] = [plain.get(key) for key in ("elements", "sizes", "charges")]
         if not isinstance(bits, torch.Tensor) or bits.dtype != torch.int64 or bits.dim() != 2 or not len(bits):
             raise ValueError("domain.fingerprints is not a matrix of int64")
-        if bits.shape[1] != WORDS or any(
+        if bits.shape[1] != _WORDS or any(
             not isinstance(values, list) or any(type(value) is not int for value in values) for values in lists
         ):
             raise ValueError("domain is not as this version writes it")
@@ -149,5 +156,7 @@ def _atoms(
 @functools.cache
 def _charge_of_code() -> npt.NDArray[np.int64]:
     """Return the charge that each code of an atom's charge stands for; the last is for charges beyond the list."""
+    from grpe_dgl.data.molecules.columns import ogb_features
+
     values = ogb_features()["possible_formal_charge_list"]
     return np.array([value if isinstance(value, int) else max(values[:-1]) + 1 for value in values], np.int64)

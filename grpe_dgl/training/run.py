@@ -1,6 +1,7 @@
 """Train one model with one seed in a folder: start or resume, save checkpoints, evaluate the best one."""
 
 import dataclasses
+import functools
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from grpe_dgl.checkpoint.build import build_model, freeze_encoder
 from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
 from grpe_dgl.data.batching.parts import Division
 from grpe_dgl.data.dataset import Dataset
+from grpe_dgl.data.domain import TrainingDomain
 from grpe_dgl.data.identity import DataIdentity
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import write_text
@@ -136,6 +138,8 @@ def run(
     elif processes.is_main:
         write_text(files.recipe, recipe.to_yaml())
 
+    domain = functools.cache(lambda: TrainingDomain.of(data.store))  # of the models that are used, not resumed
+
     def save(path: Path, *, resumable: bool) -> None:
         resume = state.to_dict(processes) if resumable else None  # gathered from all processes
         if not processes.is_main:
@@ -150,6 +154,7 @@ def run(
             provenance=provenance,
             training=resume,
             data_identity=identity,
+            domain=None if resumable else domain(),
         ).save(path)
 
     batches = training_batches(data, training, processes)

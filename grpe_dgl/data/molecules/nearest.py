@@ -5,11 +5,9 @@ r"""Tanimoto similarity to the nearest of many fingerprints.
     T(a, b) = |a AND b| / |a OR b| = c / (|a| + |b| - c),    c = |a AND b|
 
 where |a| is the number of bits set. As c is at most the smaller of |a| and |b|, T(a, b) is at most their quotient, so
-fingerprints are ordered by |b|, searched from those with |b| = |a| outwards, and the search ends where that bound is not
-above the best similarity so far.
+fingerprints are ordered by |b|, searched from those with |b| = |a| outwards, and the search ends where that bound is
+not above the best similarity so far.
 """
-
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +49,7 @@ def _counts(fingerprints: Words) -> npt.NDArray[np.int64]:
 
 
 @compiled()
-def _count(fingerprints: Any, result: Any) -> None:
+def _count(fingerprints, result):  # type: ignore[no-untyped-def]
     for row in range(len(fingerprints)):
         total = np.uint64(0)
         for word in range(fingerprints.shape[1]):
@@ -60,7 +58,7 @@ def _count(fingerprints: Any, result: Any) -> None:
 
 
 @compiled()
-def _nearest(queries: Any, known: Any, counts: Any, result: Any) -> None:
+def _nearest(queries, known, counts, result):  # type: ignore[no-untyped-def]
     width = known.shape[1]
     for row in range(len(queries)):
         bits = np.uint64(0)
