@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grpe_dgl.data.domain import COLUMNS as DOMAIN_COLUMNS
+from grpe_dgl.inference.calibration import read_calibration
 from grpe_dgl.inference.domain import DomainComparison
 from grpe_dgl.inference.ensemble import Ensemble
 from grpe_dgl.inference.inputs import Chunk, Job, Rows
@@ -29,13 +30,20 @@ class Prediction:
 
     checkpoints: tuple[Path, ...]
     device: str
+    interval: float | None = None
+    """The level of the intervals that are added; None for none."""
+    run_folder: Path | None = None
+    """For intervals: the folder of the run that the checkpoints are all models of."""
     domain: bool = False
     """Whether the comparison with the training molecules is added; see `grpe_dgl.data.domain`."""
 
     @functools.cached_property
     def ensemble(self) -> Ensemble:
         """The models."""
-        return Ensemble([load(path, device=self.device) for path in self.checkpoints])
+        calibration = None
+        if self.interval is not None and self.run_folder is not None:
+            calibration = read_calibration(self.run_folder, self.checkpoints)
+        return Ensemble([load(path, device=self.device) for path in self.checkpoints], calibration, self.interval)
 
     @functools.cached_property
     def comparison(self) -> DomainComparison | None:
@@ -59,7 +67,7 @@ class Prediction:
         return chunk.errors, values
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Prediction, (self.checkpoints, self.device, self.domain)
+        return Prediction, (self.checkpoints, self.device, self.interval, self.run_folder, self.domain)
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ def dataset_rows(data: Dataset, split: str | None) -> Rows:
                     str(int(store.row[graph])),
                     str(names[graph]),
                     *([store.smiles(int(graph))] if store.has_smiles else []),
-                    *(_label_cells(store, int(graph)) if task.level == "graph" else []),
+                    *(label_cells(store, int(graph)) if task.level == "graph" else []),
                 ]
                 for graph in graphs
             ]
@@ -107,7 +107,7 @@ def dataset_rows(data: Dataset, split: str | None) -> Rows:
     return Rows(list(columns), len(index), "graph", jobs(), lambda: list(columns.values()))
 
 
-def _label_cells(store: Store, graph: int) -> list[str]:
+def label_cells(store: Store, graph: int) -> list[str]:
     """Return the labels of a graph as they stand in a table: numbers or names of classes, blank where missing."""
     task, label = store.schema.task, np.atleast_1d(store.label[graph])
     if task.kind == "multiclass":
