@@ -1,6 +1,7 @@
 """Train one model with one seed in a folder: start or resume, save checkpoints, evaluate the best one."""
 
 import dataclasses
+import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
 from grpe_dgl.checkpoint.start import choose_start
 from grpe_dgl.data.batching.parts import Division
 from grpe_dgl.data.dataset import Dataset
+from grpe_dgl.data.domain import TrainingDomain
 from grpe_dgl.data.identity import DataIdentity
 from grpe_dgl.data.molecules.coverage import Coverage
 from grpe_dgl.errors import InputError
@@ -154,6 +156,8 @@ def run(
     elif processes.is_main:
         write_text(files.recipe, recipe.to_yaml())
 
+    domain = functools.cache(lambda: TrainingDomain.of(data.store))  # of the models that are used, not resumed
+
     def save(path: Path, *, resumable: bool) -> None:
         resume = state.to_dict(processes) if resumable else None  # gathered from all processes
         if not processes.is_main:
@@ -168,6 +172,7 @@ def run(
             provenance=provenance,
             training=resume,
             data_identity=identity,
+            domain=None if resumable else domain(),
             coverage=coverage,
         ).save(path)
 
