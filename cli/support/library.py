@@ -102,6 +102,8 @@ def compute_library(
     calibration = compute.ensemble.calibration if isinstance(compute, Prediction) else None
     if calibration is not None and calibration.note is not None:
         echo(f"--interval: {calibration.note}", err=True)
+    if isinstance(compute, Prediction) and compute.comparison is not None:
+        echo(compute.comparison.describe(), err=True)
     library = open_library(
         library_files(_paths(inputs)),
         out,
