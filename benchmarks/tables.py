@@ -1,8 +1,8 @@
 """Tables of molecules, from scratch, from the shipped encoder and beside chemprop: ``python -m benchmarks.tables DIR``.
 
 DIR holds ``esol.csv``, ``lipo.csv`` and ``tox21.csv``: a column ``smiles``, every other column a target. Each is
-divided once by scaffolds; all sides get the same rows for train, valid and test, and the same seeds. ``--peer CHEMPROP``
-is the ``chemprop`` executable of an environment of its own, which is run with its defaults; without it our side runs
+divided once by scaffolds; all sides get the same rows for train, valid and test, and the same seeds. ``--peer`` names
+the ``chemprop`` executable of an environment of its own, which is run with its defaults; without it our side runs
 alone. ``--sizes 100 300 1000`` trains on that many training molecules, drawn at random with each seed. The seconds are
 those of the whole command, reading, training and evaluation, on one thread. Every finished cell is a file in ``--out``;
 a second call reads it and goes on with the rest.
