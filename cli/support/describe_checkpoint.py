@@ -84,6 +84,8 @@ def _provenance(provenance: dict[str, Any]) -> dict[str, str]:
         zero = provenance.get("zero_started", [])
         listed = f"; started at zero: {len(zero)} values ({', '.join(zero[:3])}, ...)" if zero else ""
         lines["imported from"] = f"{provenance['imported_from']}, the authors' weights{listed}"
+    elif "from_scratch" in provenance:
+        lines["from scratch"] = str(provenance["from_scratch"])
     elif "pretrained_on" in provenance:
         lines["pretrained on"] = str(provenance["pretrained_on"])
     elif "started_from" in provenance:
