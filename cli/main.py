@@ -19,6 +19,7 @@ from .commands.preprocess import preprocess_command
 from .commands.preprocess_csv import csv_command
 from .commands.recipes import recipes_command
 from .commands.train import train_command
+from .commands.tune import tune_command
 from .support.errors import Commands
 
 
@@ -36,6 +37,7 @@ for command in (
     fit_command,
     train_command,
     finetune_command,
+    tune_command,
     evaluate_command,
     compare_command,
     predict_command,
