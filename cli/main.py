@@ -17,6 +17,7 @@ from .commands.info import info_command
 from .commands.predict import predict_command
 from .commands.preprocess import preprocess_command
 from .commands.preprocess_csv import csv_command
+from .commands.pretrain import pretrain_command
 from .commands.recipes import recipes_command
 from .commands.train import train_command
 from .commands.tune import tune_command
@@ -36,6 +37,7 @@ for command in (
     recipes_command,
     fit_command,
     train_command,
+    pretrain_command,
     finetune_command,
     tune_command,
     evaluate_command,

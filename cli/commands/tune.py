@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from grpe_dgl.messages import counted
+from grpe_dgl.pretrained import shipped_models
 
 from ..support.device import choose_device
 from ..support.make_encodings import make_encodings
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 @click.command("tune")
 @click.argument("recipe", metavar="RECIPE")
+@click.option("--from-scratch", is_flag=True, help="Start from random weights, not from a shipped model.")
 @click.option("--dataset", help="The dataset, for a recipe that fits any: a name inside --data or a folder.")
 @click.option(
     "--trials",
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     help="Finished trials that the folder is to have, of all processes together.",
 )
 @search_options
-def tune_command(recipe: str, dataset: str | None, trials: int, options: TrainingOptions) -> None:
+def tune_command(recipe: str, from_scratch: bool, dataset: str | None, trials: int, options: TrainingOptions) -> None:
     """Search for the values of RECIPE's keys with the best validation metric.
 
     The recipe's section `search` has the keys and values; without one, those of its model family are taken, around the
@@ -47,6 +49,11 @@ def tune_command(recipe: str, dataset: str | None, trials: int, options: Trainin
     from grpe_dgl.workflows.tune import tune
 
     chosen = load_recipe(recipe, recipe_overrides(options, read_recipe(recipe).get("training")))
+    chosen = chosen.override({"start_from": None}) if from_scratch else chosen
+    if chosen.start_from is not None and chosen.start_from not in shipped_models():
+        raise click.UsageError(
+            f"the recipe {recipe} starts from a model of {chosen.start_from}; --from-scratch does not"
+        )
     if chosen.dataset is None and dataset is None:
         raise click.UsageError(f"the recipe {recipe} fits any dataset: choose one with --dataset NAME")
     if chosen.dataset is not None and dataset not in (None, chosen.dataset):

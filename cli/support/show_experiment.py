@@ -43,6 +43,7 @@ def show_experiment(
     written: "Recipe | None" = None,
     start: "Callable[[GraphModel], dict[str, Any]] | None" = None,
     differs: Sequence[str] = (),
+    measured: Sequence[str] | None = None,
 ) -> None:
     """Train every run of the recipe, show progress and print the results.
 
@@ -60,6 +61,7 @@ def show_experiment(
             start=start,
             written=written,
             differs=differs,
+            measured=measured,
             name=name,
             variant=options.variant,
         ),

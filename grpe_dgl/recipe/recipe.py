@@ -21,6 +21,7 @@ from grpe_dgl.recipe.overrides import (
     parse_overrides,
     section_overrides,
 )
+from grpe_dgl.recipe.pretraining import PretrainingRecipe
 from grpe_dgl.recipe.search import read_space
 from grpe_dgl.recipe.training import TrainingRecipe
 from grpe_dgl.schema import Task
@@ -101,9 +102,12 @@ class Recipe:
     dataset: str | None = None
     """The dataset's name; None: any that fits, given with ``--dataset``."""
     start_from: str | None = None
-    """The recipe whose trained model this one fine-tunes, or in a fine-tuned run the checkpoint; None: from scratch."""
+    """A shipped model (`grpe_dgl.pretrained`) that training starts from where it fits the data; or the recipe whose
+    trained model this one fine-tunes; or in a fine-tuned run the checkpoint. None: from scratch."""
     model: ModelSettings
     training: TrainingRecipe
+    pretraining: PretrainingRecipe | None = None
+    """The targets of molecules without labels, for ``grpe pretrain``; None: the dataset has labels."""
     paper: Paper | None = None
     variants: Mapping[str, Variant] = field(default_factory=dict)
     search: Mapping[str, object] = field(default_factory=dict)

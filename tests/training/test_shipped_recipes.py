@@ -14,7 +14,13 @@ from grpe_dgl.workflows.plan import plan
 from tests.training.test_run import Stop
 from tests.training.tiny import write_dataset
 
-KIND_OF_LOSS = {"l1": "regression", "bce": "binary", "weighted_cross_entropy": "multiclass", None: "regression"}
+KIND_OF_LOSS = {
+    "l1": "regression",
+    "huber": "regression",
+    "bce": "binary",
+    "weighted_cross_entropy": "multiclass",
+    None: "regression",
+}
 SMALL = {"model.layers": 2, "model.hidden_size": 64, "model.ffn_size": 16, "training.batch_size": 4, "training.runs": 1}
 
 

@@ -1,4 +1,4 @@
-"""Write docs/tables.md, the rows of the paper's tables and our counts: ``python -m benchmarks.tables``."""
+"""Write docs/tables.md, the rows of the paper's tables and our counts: ``python -m benchmarks.paper_tables``."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ from grpe_dgl.data.catalogue import schema_of
 from grpe_dgl.recipe import Recipe, load_recipe, shipped_recipes
 
 PAGE = Path(__file__).parents[1] / "docs" / "tables.md"
-MARK = "<!-- python -m benchmarks.tables writes what follows -->\n"
+MARK = "<!-- python -m benchmarks.paper_tables writes what follows -->\n"
 
 
 def rows(name: str) -> str:
