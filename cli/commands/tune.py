@@ -110,6 +110,8 @@ def tune_command(recipe: str, from_scratch: bool, dataset: str | None, trials: i
     assert best.value is not None
     echo(f"\n{counted(found.finished, 'trial')} finished; best: trial {best.number}, valid {metric.name} "
          f"{metric.text(best.value)}")  # fmt: skip
+    if found.running:
+        echo(f"{counted(found.running, 'trial')} more in other processes: the last of them to end has the final result")
     for key, value in best.values.items():
         share = f"  (explains {100 * found.importances[key]:.0f} %)" if key in found.importances else ""
         echo(f"  {key} {_text(value)}{share}")

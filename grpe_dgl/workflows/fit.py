@@ -53,6 +53,8 @@ def fit(
     resume: bool = False,
     name: str | None = None,
     max_nodes: int = MAX_NODES,
+    standardise: bool = False,
+    bad_labels: str = "refuse",
     workers: int = 1,
     device: str = "cpu",
     stop: StopRequest | None = None,
@@ -97,6 +99,12 @@ def fit(
         The dataset's name; that of the file, or ``"table"``, if None.
     max_nodes
         Molecules of more atoms are skipped.
+    standardise
+        Whether molecules are reduced to their largest fragment, without charges where possible; the model does so again
+        with those it predicts.
+    bad_labels
+        What to do with labels of a regression that are not numbers: ``"refuse"`` the table, or take them for
+        ``"missing"``.
     workers
         Processes that read molecules.
     device
@@ -135,6 +143,8 @@ def fit(
             fractions=tuple(fractions),
             seed=seed,
             max_nodes=max_nodes,
+            standardise=standardise,
+            bad_labels=bad_labels,
             name=name,
         )
         chosen = own_recipe(recipe, request.dataset, settings=settings, epochs=epochs, seed=seed)

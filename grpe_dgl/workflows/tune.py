@@ -63,6 +63,8 @@ class Found:
     metric: str
     finished: int
     """Over all processes."""
+    running: int
+    """Trials that other processes are still training."""
     recipe: Path
     """The best recipe, a file."""
     picture: Path | None
@@ -420,6 +422,7 @@ def _result(study: "optuna.Study", recipe: Recipe, out: Path, metric: str) -> Fo
         best=Trial(best.number, dict(best.params), best.value, "complete", is_best=True),
         metric=metric,
         finished=len(finished_trials(known)),
+        running=sum(trial.state == optuna.trial.TrialState.RUNNING for trial in known),
         recipe=out / BEST_RECIPE,
         picture=picture,
         importances=found,

@@ -10,6 +10,8 @@ from grpe_dgl.objectives import Metric
 
 COLOUR, BEST_COLOUR = "#1f5fa8", "#b3541e"
 SHOWN = 3
+FEW = 10
+"""Trials below which all are in view; of more, the worst tenth is not."""
 FEWEST = 4
 """Complete trials below which nothing can be said of what mattered."""
 
@@ -37,11 +39,13 @@ def draw_search(complete: Sequence[Any], shares: dict[str, float], metric: Metri
     """Draw importances and the history of a search above, and the metric by the most important keys below."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     keys = list(shares)[:SHOWN]
     figure = Figure(figsize=(10, 7 if keys else 3.8), layout="constrained")
     FigureCanvasAgg(figure)
-    figure.suptitle(f"search of {len(complete)} complete trials, validation {metric.name}")
+    hidden = "; the worst tenth is out of view" if len(complete) >= FEW else ""
+    figure.suptitle(f"search of {len(complete)} complete trials, validation {metric.name}{hidden}")
     parts: Any = figure.subfigures(2, 1) if keys else [figure]
     left, right = parts[0].subplots(1, 2)
     scale = 100 if metric.percent else 1
@@ -63,6 +67,7 @@ def draw_search(complete: Sequence[Any], shares: dict[str, float], metric: Metri
     right.plot(numbers, values, ".", color=COLOUR, label="trial")
     right.step(numbers, so_far, where="post", color=BEST_COLOUR, label=f"best so far: {best:.4g}")
     right.set_xlabel("trial")
+    right.xaxis.set_major_locator(MaxNLocator(integer=True))
     right.set_title(label, loc="left")
     right.legend(frameon=False)
     _limit(right, values, metric)
@@ -73,7 +78,9 @@ def draw_search(complete: Sequence[Any], shares: dict[str, float], metric: Metri
             if all(isinstance(value, int | float) and not isinstance(value, bool) for value in own):
                 axes.plot(own, values, ".", color=COLOUR)
                 axes.plot(own[values.index(best)], best, "o", color=BEST_COLOUR, fillstyle="none", markersize=9)
-                if min(own) > 0 and max(own) / min(own) > 20:
+                if all(isinstance(value, int) for value in own):
+                    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+                elif min(own) > 0 and max(own) / min(own) > 5:
                     axes.set_xscale("log")
             else:
                 found = sorted({str(value) for value in own})
@@ -88,10 +95,12 @@ def draw_search(complete: Sequence[Any], shares: dict[str, float], metric: Metri
 
 def _limit(axes: Any, values: Sequence[float], metric: Metric) -> None:
     """Cut off the worst tenth, which would press all others to one edge."""
+    axes.grid(alpha=0.3)
+    if len(values) < FEW:
+        return
     ordered = sorted(values, reverse=metric.higher_is_better)
     worst, best = ordered[(9 * (len(ordered) - 1)) // 10], ordered[0]
     margin = 0.08 * abs(worst - best)
     if margin:
         low, high = sorted((worst, best))
         axes.set_ylim(low - margin, high + margin)
-    axes.grid(alpha=0.3)

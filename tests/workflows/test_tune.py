@@ -22,7 +22,7 @@ def dataset(tmp_path_factory):
 
 
 def small(**changes):
-    return recipe(search=SEARCH, training__epochs=2, **changes)
+    return recipe(**{"search": SEARCH, "training__epochs": 2, **changes})
 
 
 def test_a_search_its_best_recipe_and_its_picture(dataset, tmp_path):
@@ -51,9 +51,9 @@ def test_a_search_its_best_recipe_and_its_picture(dataset, tmp_path):
 
 
 def test_a_stopped_trial_is_continued_by_the_next_process(dataset, tmp_path):
-    out, stop, begun = tmp_path / "out", StopRequest(), []
+    out, begun = tmp_path / "out", []
     with pytest.raises(Stopped):
-        tune(small(training__epochs=4), dataset, out, trials=2, stop=_after(stop, updates=8),
+        tune(small(training__epochs=4), dataset, out, trials=2, stop=_after(8),
              before_trial=lambda *seen: begun.append(seen))  # fmt: skip
     assert (out / "trials/0000/last.ckpt").exists()
     found = tune(small(training__epochs=4), dataset, out, trials=2, resume=True,
@@ -65,7 +65,7 @@ def test_a_stopped_trial_is_continued_by_the_next_process(dataset, tmp_path):
     assert results["epochs"] == 4
 
 
-def _after(stop, updates):
+def _after(updates):
     """A request that asks to stop after some updates."""
 
     class Counting(StopRequest):
