@@ -102,21 +102,26 @@ def tune_command(recipe: str, from_scratch: bool, dataset: str | None, trials: i
                 after_trial=after,
             )
         except Stopped:
-            reason = "--max-time is reached" if stop.signal is None else "interrupted"
-            command = shlex.join(["grpe", *[word for word in sys.argv[1:] if word != "--resume"], "--resume"])
-            echo(f"{reason}; everything is saved in {out}. To continue:\n  {command}", err=True)
+            _show_how_to_continue("--max-time is reached" if stop.signal is None else "interrupted", out)
             sys.exit(EXIT_CODES[stop.signal])
     best = found.best
     assert best.value is not None
     echo(f"\n{counted(found.finished, 'trial')} finished; best: trial {best.number}, valid {metric.name} "
          f"{metric.text(best.value)}")  # fmt: skip
-    if found.running:
+    if found.running and not found.stopped:
         echo(f"{counted(found.running, 'trial')} more in other processes: the last of them to end has the final result")
     for key, value in best.values.items():
         share = f"  (explains {100 * found.importances[key]:.0f} %)" if key in found.importances else ""
         echo(f"  {key} {_text(value)}{share}")
     echo(f"{found.recipe}: the best recipe; what mattered is drawn in {found.picture}")
     echo(f"  grpe train {shlex.quote(str(found.recipe))} --data {shlex.quote(str(folder.parent))}")
+    if found.stopped:
+        _show_how_to_continue("--max-time is reached", out)
+
+
+def _show_how_to_continue(reason: str, out: Path) -> None:
+    command = shlex.join(["grpe", *[word for word in sys.argv[1:] if word != "--resume"], "--resume"])
+    echo(f"{reason}; everything is saved in {out}. To continue:\n  {command}", err=True)
 
 
 def _text(value: Any) -> str:

@@ -28,7 +28,7 @@ from grpe_dgl.training.distributed import Processes
 from grpe_dgl.training.evaluation import has_validation, require_validation
 from grpe_dgl.training.run import Callbacks, run
 from grpe_dgl.training.run_folder import RunFolder
-from grpe_dgl.training.stop_request import StopRequest
+from grpe_dgl.training.stop_request import Stopped, StopRequest
 from grpe_dgl.workflows.search_space import search_space
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ class Found:
     picture: Path | None
     """None where there are too few trials."""
     importances: dict[str, float]
+    stopped: bool = False
+    """Whether the time limit ended the search before all trials were finished."""
 
 
 def tune(
@@ -106,7 +108,8 @@ def tune(
     device
         Where models are trained.
     stop
-        When it asks to stop, the trial is saved and `grpe_dgl.training.stop_request.Stopped` is raised.
+        When it asks to stop, the trial is saved and `grpe_dgl.training.stop_request.Stopped` is raised; if it is the
+        time limit and a trial is complete, the result so far is returned.
     start
         Puts other weights than random ones into new models; see `grpe_dgl.workflows.experiment.run_experiment`.
     after_trial, before_trial
@@ -136,6 +139,10 @@ def tune(
         trial, lock = taken
         try:
             done = _train(trial, recipe, space, data.store.path, out, metric, device, stop, start, before_trial)
+        except Stopped:  # the trial is taken up again by the process that finds its folder without a lock
+            if stop is None or stop.signal is not None or not (out / BEST_RECIPE).exists():
+                raise
+            return dataclasses.replace(_result(study, recipe, out, metric), stopped=True)
         finally:
             os.close(lock)
         with _mutex(out):
