@@ -10,7 +10,8 @@ pytest.importorskip("optuna")
 @pytest.fixture
 def folder(tmp_path):
     write_dataset(tmp_path / "data" / "tiny", "regression")
-    (tmp_path / "tiny.yaml").write_text(recipe(search=SEARCH, training__epochs=1).to_yaml())
+    tiny = recipe(search=SEARCH, training__epochs=1, training__warmup_epochs=0)
+    (tmp_path / "tiny.yaml").write_text(tiny.to_yaml())
     return tmp_path
 
 
