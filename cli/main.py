@@ -20,6 +20,7 @@ from .commands.preprocess_csv import csv_command
 from .commands.pretrain import pretrain_command
 from .commands.recipes import recipes_command
 from .commands.train import train_command
+from .commands.tune import tune_command
 from .support.errors import Commands
 
 
@@ -38,6 +39,7 @@ for command in (
     train_command,
     pretrain_command,
     finetune_command,
+    tune_command,
     evaluate_command,
     compare_command,
     predict_command,
