@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from rdkit import Chem
-from rdkit.Chem import Crippen, rdMolDescriptors
+from rdkit.Chem import rdMolDescriptors
 from rdkit.rdBase import BlockLogs
 
 import grpe_dgl.data
@@ -87,7 +87,7 @@ def make_data(smiles: Path, out: Path) -> "grpe_dgl.data.Dataset":
             for _, cells in table.rows():
                 molecule = Chem.MolFromSmiles(cells[place])
                 if molecule is not None and molecule.GetNumAtoms() <= MOST_ATOMS:
-                    rows.append((cells[place], f"{Crippen.MolLogP(molecule):.5f}"))
+                    rows.append((cells[place], f"{rdMolDescriptors.CalcCrippenDescriptors(molecule)[0]:.5f}"))
                 if len(rows) == MOLECULES:
                     break
         with (out / "crippen.csv").open("w", newline="") as file:
