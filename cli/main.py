@@ -18,8 +18,10 @@ from .commands.info import info_command
 from .commands.predict import predict_command
 from .commands.preprocess import preprocess_command
 from .commands.preprocess_csv import csv_command
+from .commands.pretrain import pretrain_command
 from .commands.recipes import recipes_command
 from .commands.train import train_command
+from .commands.tune import tune_command
 from .support.errors import Commands
 
 
@@ -36,7 +38,9 @@ for command in (
     recipes_command,
     fit_command,
     train_command,
+    pretrain_command,
     finetune_command,
+    tune_command,
     evaluate_command,
     compare_command,
     predict_command,

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from grpe_dgl.pretrained import shipped_models
+
 from ..support.resolve_dataset import resolve_dataset
 from ..support.show_experiment import show_experiment
 from ..support.start_checkpoint import trained_model
@@ -20,8 +22,9 @@ from ..support.training_options import (
 @click.command("train")
 @click.argument("recipe", metavar="RECIPE")
 @click.option("--dataset", help="The dataset, for a recipe that fits any: a name inside --data or a folder.")
+@click.option("--from-scratch", is_flag=True, help="Start from random weights although the recipe starts from a model.")
 @training_options
-def train_command(recipe: str, dataset: str | None, options: TrainingOptions) -> None:
+def train_command(recipe: str, dataset: str | None, from_scratch: bool, options: TrainingOptions) -> None:
     """Train the model of RECIPE: a YAML file or a recipe's name.
 
     `grpe recipes` lists the names.
@@ -36,7 +39,9 @@ def train_command(recipe: str, dataset: str | None, options: TrainingOptions) ->
         training = read_recipe(recipe).get("training")
         chosen = choose_variant(load_recipe(recipe, recipe_overrides(options, training)), options.variant)
     name = Path(recipe).stem if options.variant is None else f"{Path(recipe).stem}_{options.variant}"
-    if chosen.start_from is not None:
+    if from_scratch:
+        chosen = chosen.override({"start_from": None})
+    if chosen.start_from is not None and chosen.start_from not in shipped_models():
         raise click.UsageError(
             f"the recipe {recipe} starts from a model trained with {chosen.start_from}:\n"
             f"  grpe finetune --from {trained_model(chosen.start_from)} {recipe}"

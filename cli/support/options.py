@@ -26,6 +26,17 @@ class InputFile(click.Path):
         return path
 
 
+class CheckpointFile(InputFile):
+    """A checkpoint: a file, or the name of a shipped model; a name that is neither lists the shipped ones."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path, or the name as it is."""
+        from grpe_dgl.pretrained import is_shipped, model_file
+
+        model_file(str(value))
+        return Path(str(value)) if is_shipped(str(value)) else super().convert(value, param, ctx)
+
+
 def require_file(path: Path) -> None:
     """Raise unless there is such a file, whether or not it can be read."""
     if not path.exists():

@@ -10,6 +10,7 @@ import click
 from grpe_dgl.data.tables.formats import SUFFIXES, is_table
 from grpe_dgl.io.run_models import is_run_folder, models_of
 from grpe_dgl.messages import counted
+from grpe_dgl.pretrained import is_shipped, model_file
 
 from .make_encodings import make_encodings
 from .options import device_option, options_as, require_file
@@ -76,11 +77,13 @@ def checkpoints_and_inputs(arguments: tuple[str, ...]) -> tuple[list[Path], list
         raise click.UsageError("no input; give a table, a processed dataset, or SMILES after the checkpoint")
     checkpoints = []
     for path in map(Path, arguments[:count]):
-        if path.is_dir():
+        if path.is_dir() and not is_shipped(path):
             checkpoints += models_of(path)
-        else:
+            continue
+        model_file(path)  # raises for a name that is neither a file nor a shipped model
+        if not is_shipped(path):
             require_file(path)
-            checkpoints.append(path)
+        checkpoints.append(path)
     inputs = list(arguments[count:])
     if len(inputs) == 1 and is_table(inputs[0]):
         require_file(Path(inputs[0]))

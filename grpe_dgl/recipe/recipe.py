@@ -21,6 +21,8 @@ from grpe_dgl.recipe.overrides import (
     parse_overrides,
     section_overrides,
 )
+from grpe_dgl.recipe.pretraining import PretrainingRecipe
+from grpe_dgl.recipe.search import read_space
 from grpe_dgl.recipe.training import TrainingRecipe
 from grpe_dgl.schema import Task
 
@@ -100,14 +102,20 @@ class Recipe:
     dataset: str | None = None
     """The dataset's name; None: any that fits, given with ``--dataset``."""
     start_from: str | None = None
-    """The recipe whose trained model this one fine-tunes, or in a fine-tuned run the checkpoint; None: from scratch."""
+    """A shipped model (`grpe_dgl.pretrained`) that training starts from where it fits the data; or the recipe whose
+    trained model this one fine-tunes; or in a fine-tuned run the checkpoint. None: from scratch."""
     model: ModelSettings
     training: TrainingRecipe
+    pretraining: PretrainingRecipe | None = None
+    """The targets of molecules without labels, for ``grpe pretrain``; None: the dataset has labels."""
     paper: Paper | None = None
     variants: Mapping[str, Variant] = field(default_factory=dict)
+    search: Mapping[str, object] = field(default_factory=dict)
+    """What a search may change, by full key: a list of values, or low and high; empty for the family's default."""
 
     def __post_init__(self) -> None:
         check_limits(self.model, self.training)
+        read_space(self.search)
         for name in self.variants:
             if not VARIANT_NAME.fullmatch(name):
                 raise InputError(

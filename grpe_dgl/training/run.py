@@ -1,19 +1,24 @@
 """Train one model with one seed in a folder: start or resume, save checkpoints, evaluate the best one."""
 
 import dataclasses
+import functools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from grpe_dgl.checkpoint.build import build_model, freeze_encoder
 from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
+from grpe_dgl.checkpoint.start import choose_start
 from grpe_dgl.data.batching.parts import Division
 from grpe_dgl.data.dataset import Dataset
+from grpe_dgl.data.domain import TrainingDomain
 from grpe_dgl.data.identity import DataIdentity
+from grpe_dgl.data.molecules.coverage import Coverage
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import write_text
 from grpe_dgl.models.model import GraphModel
@@ -31,6 +36,7 @@ from grpe_dgl.training.schedule import Schedule
 from grpe_dgl.training.state import State, make_optimizer, seed_everything
 from grpe_dgl.training.step import training_division
 from grpe_dgl.training.stop_request import Stopped, StopRequest
+from grpe_dgl.views import DESCRIPTORS, Encoding
 
 NOT_METRICS = ("seconds", "peak_memory")  # columns of the history that no checkpoint of a model needs
 SECONDS_BETWEEN_SAVES = 600.0  # within an epoch; a checkpoint is saved at the end of every epoch anyway
@@ -63,6 +69,7 @@ def run(
     callbacks: Callbacks = NO_CALLBACKS,
     backend: str | None = None,
     padded: bool | None = None,
+    measured: Sequence[str] | None = None,
     about: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Train one model with one seed, or resume its training, and return its results.
@@ -80,7 +87,8 @@ def run(
     folder
         Created if it does not exist. If it contains ``last.ckpt``, training resumes from there.
     start
-        Replaces the random weights of the new model and returns their provenance, which the checkpoints store.
+        Replaces the random weights of the new model and returns their provenance, which the checkpoints store. None:
+        as the recipe's ``start_from`` says, see `grpe_dgl.checkpoint.start.choose_start`.
     processes
         The processes that train together; the main one writes the files.
     stop
@@ -91,10 +99,14 @@ def run(
         See `grpe_dgl.ops.relative_attention`.
     padded
         See `grpe_dgl.training.loop.train`.
+    measured
+        The splits that the best model is measured on at the end; None: every labelled one.
     about
         Further entries of ``results.json``, which say what the run is a part of.
     """
     recipe = recipe.fit_to_task(data.task)
+    if start is None:
+        start = choose_start(recipe, data.store).weights
     training = recipe.training
     assert training.metric is not None and training.loss is not None
     files = RunFolder(folder)
@@ -108,9 +120,16 @@ def run(
     memory = PeakMemory(processes.device)
 
     schema = data.schema
+    is_molecules = schema.vocabulary == "ogb"
+    coverage = Coverage.of(data.store, data.train.index) if is_molecules and processes.is_main else None
     torch.manual_seed(training.seed)  # every process starts from the same weights
     model = build_model(recipe.model, schema, backend=backend)
     provenance = {} if start is None else start(model)
+    for name in recipe.model.view.encodings:
+        if Encoding.parse(name).kind in DESCRIPTORS:
+            values = data.store.encoding(name).values
+            assert values is not None
+            model.fit_descriptors(torch.from_numpy(np.asarray(values[data.train.index], np.float32)))
     if training.freeze_encoder:
         freeze_encoder(model)
     _require_supported(model, recipe)
@@ -136,6 +155,8 @@ def run(
     elif processes.is_main:
         write_text(files.recipe, recipe.to_yaml())
 
+    domain = functools.cache(lambda: TrainingDomain.of(data.store))  # of the models that are used, not resumed
+
     def save(path: Path, *, resumable: bool) -> None:
         resume = state.to_dict(processes) if resumable else None  # gathered from all processes
         if not processes.is_main:
@@ -150,6 +171,8 @@ def run(
             provenance=provenance,
             training=resume,
             data_identity=identity,
+            domain=None if resumable else domain(),
+            coverage=coverage,
         ).save(path)
 
     batches = training_batches(data, training, processes)
@@ -189,7 +212,9 @@ def run(
         processes.wait()
     stopped_early = len(state.history) < schedule.epochs
     division = training_division(model, training, processes.device, padded)
-    results = _finish(recipe, data, files, state, processes, division, memory)
+    results = _finish(recipe, data, files, state, processes, division, memory, measured)
+    if stopped_early and schedule.has_ended(state.history):
+        results["minimum_learning_rate_reached"] = True
     results |= {"stopped_early": stopped_early, "data": _describe_data(data, identity), **(about or {})}
     if processes.is_main:
         files.write_results(results)
@@ -228,8 +253,12 @@ def _finish(
     processes: Processes,
     division: Division,
     memory: PeakMemory,
+    measured: Sequence[str] | None,
 ) -> dict[str, Any]:
-    """Evaluate the best model on every labelled split, write predictions and curves, and return the results."""
+    """Evaluate the best model on every labelled split, or those `measured`, write predictions and curves.
+
+    Returns the results.
+    """
     training = recipe.training
     assert training.metric is not None and training.loss is not None
     processes.wait()
@@ -238,7 +267,7 @@ def _finish(
     index = best_epoch(state.history, training.metric) if has_validation(data) else len(state.history) - 1
     splits = {}
     for name, split in data.splits.items():
-        if not len(split) or not is_labelled(split):
+        if (measured is not None and name not in measured) or not len(split) or not is_labelled(split):
             continue
         predictions = predict_split(
             state.model,

@@ -58,6 +58,7 @@ def run_experiment(
     start: Callable[[GraphModel], dict[str, Any]] | None = None,
     written: Recipe | None = None,
     differs: Sequence[str] = (),
+    measured: Sequence[str] | None = None,
     name: str | None = None,
     variant: str | None = None,
     callbacks: ExperimentCallbacks | None = None,
@@ -90,6 +91,8 @@ def run_experiment(
         number of the paper. Those that quote a number of a shipped recipe are compared with that recipe.
     differs
         What else differs from the setting of the paper's number, such as the model that `start` takes weights from.
+    measured
+        See `grpe_dgl.training.run.run`.
     name
         The recipe's name, for ``results.json``.
     variant
@@ -134,6 +137,7 @@ def run_experiment(
                     processes=processes,
                     stop=stop,
                     callbacks=of_run,
+                    measured=measured,
                     about=about,
                 )
             marks = differences(own, data.manifest, data.task, as_written)

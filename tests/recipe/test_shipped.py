@@ -10,6 +10,7 @@ import yaml
 from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.data.catalogue import MOLECULES, schema_of
 from grpe_dgl.objectives import METRICS
+from grpe_dgl.pretrained import shipped_models
 from grpe_dgl.recipe import Recipe, load_recipe, recipe_text, shipped_recipes
 from grpe_dgl.schema import Schema
 from grpe_dgl.training.losses import LOSS_FUNCTIONS
@@ -17,7 +18,7 @@ from grpe_dgl.transforms import AddVirtualNode, ToPairGraph
 
 EXPECTED = """
 cluster demo molhiv molhiv_distance molpcba molpcba_large pattern pattern_tiny pcqm4m pcqm4m_large pcqm4mv2
-pcqm4mv2_large property zinc zinc_components zinc_sharing zinc_short
+pcqm4mv2_large pretrain property zinc zinc_components zinc_sharing zinc_short
 """.split()
 TINY = {"model.layers": 2, "model.hidden_size": 16, "model.ffn_size": 24, "model.num_heads": 4}
 TABLES = [f"table_{name}" for name in "cluster molhiv molpcba pattern pcqm4m pcqm4mv2 zinc".split()]
@@ -131,8 +132,8 @@ def test_settings_of_the_paper_and_the_authors():
     for name in EXPECTED:
         recipe = load_recipe(name)
         assert recipe.model.max_distance == 5
-        assert recipe.model.attention_dropout == (0.0 if name == "demo" else 0.1)
-        assert recipe.start_from is None or recipe.start_from in EXPECTED
+        assert recipe.model.attention_dropout == (0.0 if name in ("demo", "pretrain") else 0.1)
+        assert recipe.start_from is None or recipe.start_from in (*EXPECTED, *shipped_models())
 
 
 def test_ablations():

@@ -1,6 +1,6 @@
 """SMILES to graphs, many molecules at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
@@ -32,6 +32,7 @@ def graphs_of_smiles(
     standardised: bool = False,
     structure_key: bool = False,
     scaffold_key: bool = False,
+    compute: Callable[[Any], npt.NDArray[Any]] | None = None,
 ) -> Graphs:
     """Return the graphs of molecules; what has no graph is skipped.
 
@@ -58,6 +59,8 @@ def graphs_of_smiles(
     structure_key, scaffold_key
         Whether to give each molecule a number that equal molecules share (see `duplicates`), and one
         that molecules of the same scaffold share: columns 0 and 1 of `Graphs.key`, 0 where not requested.
+    compute
+        Instead of `label`: returns the label, (T,), of an RDKit molecule.
 
     Returns
     -------
@@ -65,7 +68,7 @@ def graphs_of_smiles(
         Of the G molecules that were not skipped; `node_feat` is (N, 9) uint8, `edge_type` is 0..59.
     """
     columns = MoleculeColumns()
-    kept, sizes, scaffolds, skipped = [], [], [], []
+    kept, sizes, scaffolds, skipped, computed = [], [], [], [], []
     with BlockLogs():  # RDKit logs what it cannot read to standard error; here the reason is returned
         for i, text in enumerate(smiles):
             try:
@@ -75,6 +78,7 @@ def graphs_of_smiles(
                     molecule, written = standardise(molecule, text) if standardised else (molecule, text)
                     molecule, written = canonicalise(molecule, written) if one_form else (molecule, written)
                     scaffold_of_row = _key(scaffold(molecule)) if scaffold_key else 0
+                    label_of_row = None if compute is None else compute(molecule)
                     columns.add(molecule, written)
             except KeyError as error:
                 reason = f"{text!r} has a bond that OGB's columns have no code for: {error.args[0]}"
@@ -86,6 +90,7 @@ def graphs_of_smiles(
             kept.append(i)
             sizes.append((molecule.GetNumAtoms(), 2 * molecule.GetNumBonds()))
             scaffolds.append(scaffold_of_row)
+            computed.append(label_of_row)
     num_nodes, num_edges = np.array(sizes, np.int64).reshape(-1, 2).T
     src, dst, edge_type = columns.edges()
     node_feat = columns.node_feat()
@@ -94,6 +99,10 @@ def graphs_of_smiles(
         key = np.zeros((len(kept), 2), np.uint64)
         key[:, 0] = structure_keys(num_nodes, num_edges, node_feat, src, dst) if structure_key else 0
         key[:, 1] = scaffolds
+    if compute is not None and kept:
+        of_kept = np.stack([values for values in computed if values is not None])
+    else:
+        of_kept = np.zeros((len(kept), 0), np.float32) if label is None else label[kept]
     return Graphs(
         num_nodes=num_nodes,
         num_edges=num_edges,
@@ -101,7 +110,7 @@ def graphs_of_smiles(
         src=src,
         dst=dst,
         edge_type=edge_type,
-        label=np.zeros((len(kept), 0), np.float32) if label is None else label[kept],
+        label=of_kept,
         smiles=tuple(smiles[i] for i in kept),
         skipped=tuple(skipped),
         key=key,
