@@ -17,6 +17,7 @@ from .commands.predict import predict_command
 from .commands.preprocess import preprocess_command
 from .commands.preprocess_csv import csv_command
 from .commands.recipes import recipes_command
+from .commands.report import report_command
 from .commands.train import train_command
 from .support.errors import Commands
 
@@ -36,6 +37,7 @@ for command in (
     finetune_command,
     evaluate_command,
     compare_command,
+    report_command,
     predict_command,
     fingerprint_command,
     attention_command,
