@@ -4,13 +4,14 @@ PYTHON312 ?= python3.12
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help install demo test test-fast test-312 lint types clean
+.PHONY: help install demo docs test test-fast test-312 lint types clean
 
 help:
 	@echo "make demo       generate a small CLUSTER, train GRPE-Tiny on it, evaluate, report: minutes on two cores"
 	@echo "make test       lint, check the layers and the types, and run every test"
 	@echo "make test-fast  the tests that take seconds"
 	@echo "make test-312   every test on Python 3.12, in an environment of its own in .venv-312 (several GB)"
+	@echo "make docs       the documentation as pages in site/, to open in a browser"
 	@echo "make install    only make the environment in .venv"
 	@echo "make clean      remove the environment and caches"
 
@@ -33,6 +34,10 @@ demo: install
 	$(BIN)/grpe evaluate demo/run/best.ckpt --data demo/data --split test
 	$(BIN)/grpe report demo/run --out demo/report.html --force
 
+docs: install
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
 lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -53,4 +58,4 @@ test-312:
 	.venv-312/bin/python -m pytest -n 2 --dist worksteal
 
 clean:
-	rm -rf .venv .venv-312 demo .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist *.egg-info
+	rm -rf .venv .venv-312 demo .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist site *.egg-info

@@ -11,11 +11,13 @@ from .commands.evaluate import evaluate_command
 from .commands.export import export_command
 from .commands.finetune import finetune_command
 from .commands.fingerprint import fingerprint_command
+from .commands.fit import fit_command
 from .commands.import_official import import_command
 from .commands.info import info_command
 from .commands.predict import predict_command
 from .commands.preprocess import preprocess_command
 from .commands.preprocess_csv import csv_command
+from .commands.pretrain import pretrain_command
 from .commands.recipes import recipes_command
 from .commands.report import report_command
 from .commands.train import train_command
@@ -33,7 +35,9 @@ for command in (
     datasets_command,
     info_command,
     recipes_command,
+    fit_command,
     train_command,
+    pretrain_command,
     finetune_command,
     evaluate_command,
     compare_command,

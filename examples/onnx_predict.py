@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 from rdkit import Chem, RDLogger
+from rdkit.Chem.MolStandardize.rdMolStandardize import LargestFragmentChooser, Uncharger
 
 
 def place(values, value):
@@ -21,11 +22,18 @@ def place(values, value):
     return values.index(value) if value in values else len(values) - 1
 
 
-def read(smiles, canonical):
-    """Return the molecule; if `canonical`, in the one form that does not depend on how its SMILES was written."""
+def read(smiles, canonical, standardise):
+    """Return the molecule.
+
+    If `standardise`, its largest fragment without charges; if `canonical`, in the one form that does not depend on how
+    its SMILES was written.
+    """
     molecule = Chem.MolFromSmiles(smiles)
     if molecule is None or not canonical:
         return molecule
+    if standardise:
+        molecule = Uncharger().uncharge(LargestFragmentChooser().choose(molecule))
+        smiles = None
     for atom in molecule.GetAtoms():
         atom.SetAtomMapNum(0)
     for _ in range(3):
@@ -103,11 +111,12 @@ def main():
     session = onnxruntime.InferenceSession(options.model / model["files"]["onnx"])
     RDLogger.DisableLog("rdApp.*")
     columns = model["outputs"][0]["columns"]
+    canonical, standardise = (model["vocabulary"].get(key, False) for key in ("canonical_smiles", "standardise"))
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(["smiles", *columns, "error"])
     for first in range(0, len(options.smiles), 64):
         texts = options.smiles[first : first + 64]
-        molecules = [read(text, model["vocabulary"].get("canonical_smiles", False)) for text in texts]
+        molecules = [read(text, canonical, standardise) for text in texts]
         readable = [molecule for molecule in molecules if molecule is not None and molecule.GetNumAtoms()]
         numbers = iter(predict(session, model, readable) if readable else [])
         for text, molecule in zip(texts, molecules, strict=True):

@@ -65,6 +65,7 @@ class Metric:
 LOSSES: dict[str, Loss] = {
     "l1": Loss(("regression",)),
     "mse": Loss(("regression",)),
+    "huber": Loss(("regression",)),
     "bce": Loss(("binary",)),
     "cross_entropy": Loss(("multiclass",)),
     "weighted_cross_entropy": Loss(("multiclass",)),

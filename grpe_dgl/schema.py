@@ -77,6 +77,9 @@ class Schema:
     """How many values each edge column has. Edges are stored as one code, the columns as a mixed-radix number."""
     undirected: bool = True
     """Whether an edge can be walked in both directions when distances are measured."""
+    standardised_molecules: bool = False
+    """Whether molecules are reduced to their largest fragment and neutralised before they become graphs; see
+    `grpe_dgl.data.molecules.standardise`."""
     target_mean: tuple[float, ...] | None = None
     """Regression: of each target over the training split, missing labels left out; None before the split is known."""
     target_deviation: tuple[float, ...] | None = None
@@ -151,6 +154,13 @@ class Schema:
             if ours != theirs:
                 raise InputError(f"{model} and {what} do not fit: {key} is {ours!r} for the model, {theirs!r} there")
 
+    def different_molecules(self, other: "Schema", *, what: str) -> str | None:
+        """Return a warning if molecules were standardised for this data and not for `other`, or the other way round."""
+        if self.vocabulary != "ogb" or self.standardised_molecules == other.standardised_molecules:
+            return None
+        ours, theirs = ("standardised", "as given") if self.standardised_molecules else ("as given", "standardised")
+        return f"the model was trained on molecules {ours}, and those of {what} are {theirs}: salts and ions differ"
+
     def require_same_task(self, other: "Schema", *, what: str, model: str = "the model") -> None:
         """Raise unless predictions for this data can be compared with `other`'s labels."""
         ours, theirs = self.task, other.task
@@ -172,6 +182,7 @@ def _check_types(fields: Mapping[str, Any]) -> None:
         if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
             wrong.append((f"task.{key}", names))
     flags = {"task.standardise": task.get("standardise", False), "undirected": fields.get("undirected", True)}
+    flags["standardised_molecules"] = fields.get("standardised_molecules", False)
     wrong += [(key, value) for key, value in flags.items() if type(value) is not bool]
     for key in ("node_vocabulary", "edge_columns"):
         sizes = fields.get(key)

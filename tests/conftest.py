@@ -8,6 +8,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import pytest
 
+import grpe_dgl as grpe_dgl  # before any test imports dgl, which needs it on Python 3.12
+
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 

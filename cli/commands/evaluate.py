@@ -11,7 +11,7 @@ from grpe_dgl.messages import counted
 
 from ..support.device import choose_device
 from ..support.make_encodings import make_encodings
-from ..support.options import InputFile, data_option, device_option, raw_dir_option
+from ..support.options import CheckpointFile, data_option, device_option, raw_dir_option
 from ..support.progress import progress_so_far
 from ..support.resolve_dataset import resolve_dataset
 from ..support.terminal import echo
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command("evaluate")
-@click.argument("checkpoint", type=InputFile(), metavar="CKPT")
+@click.argument("checkpoint", type=CheckpointFile(), metavar="CKPT")
 @click.option("--split", default="test", show_default=True, help="train, valid, test, ...")
 @click.option("--metric", "metrics", multiple=True, help="Repeat it for more.  [default: the metric of the training]")
 @click.option("--dataset", help="Another dataset that fits: a name inside --data or a folder.")

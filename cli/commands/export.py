@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
-from ..support.options import InputFile
+from ..support.options import CheckpointFile
 from ..support.terminal import echo
 
 
 @click.command("export")
-@click.argument("checkpoint", type=InputFile(), metavar="CKPT")
+@click.argument("checkpoint", type=CheckpointFile(), metavar="CKPT")
 @click.option(
     "--format",
     "formats",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.pretrained import is_shipped, shipped_models
 
 from ..support.describe_checkpoint import describe_checkpoint
 from ..support.options import require_file
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--verify", is_flag=True, help="Compare every array with its hash in the manifest.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def info_command(path: Path | None, system: bool, verify: bool, as_json: bool) -> None:
-    """Describe PATH: a dataset's folder, or a checkpoint."""
+    """Describe PATH: a dataset, a checkpoint or a shipped model."""
     if system:
         if path is not None or verify:
             raise click.UsageError("--system goes with neither PATH nor --verify")
@@ -34,13 +35,16 @@ def info_command(path: Path | None, system: bool, verify: bool, as_json: bool) -
         return
     if path is None:
         raise click.UsageError("give PATH, a dataset's folder or a checkpoint; or --system")
-    if path.is_file():
+    if path.is_file() or is_shipped(path):
         if verify:
             raise click.UsageError("--verify goes with a dataset's folder")
         describe_checkpoint(path, as_json=as_json)
         return
     if not path.exists():
-        raise InputError(f"{path}: there is no such dataset or checkpoint")
+        shipped = (
+            f"; shipped models: {', '.join(shipped_models())}" if path.name == str(path) and not path.suffix else ""
+        )
+        raise InputError(f"{path}: there is no such dataset or checkpoint{shipped}")
     if (path / "best.ckpt").exists():
         require_file(path)  # raises, with the path of best.ckpt
     from grpe_dgl.data.store.store import Store

@@ -11,7 +11,7 @@ from grpe_dgl.messages import counted
 from ..support.bulk_progress import follow
 from ..support.device import choose_device
 from ..support.output_file import OUTPUTS, check_output
-from ..support.predict_inputs import InputOptions, checkpoints_and_inputs, input_options, open_rows
+from ..support.predict_inputs import InputOptions, checkpoints_and_inputs, input_options, one_run_folder, open_rows
 from ..support.terminal import echo, table_stream
 
 
@@ -22,15 +22,29 @@ from ..support.terminal import echo, table_stream
     type=click.Path(path_type=Path),
     help="A .csv, .csv.gz or .parquet file.  [default: CSV on standard output]",
 )
+@click.option(
+    "--interval",
+    type=float,
+    metavar="LEVEL",
+    help="Add intervals, or for classes calibrated probabilities and sets, that hold with this probability: 0.9.",
+)
 @input_options
-def predict_command(arguments: tuple[str, ...], out: Path | None, options: InputOptions) -> None:
+def predict_command(
+    arguments: tuple[str, ...], out: Path | None, interval: float | None, options: InputOptions
+) -> None:
     """Predict INPUT with the model in CKPT, or the mean of several.
 
+    CKPT is a checkpoint or the folder of a finished run, which stands for all of its models: seeds or folds.
     INPUT is a table of molecules (.csv, .tsv, .txt, .smi or .sdf, also with .gz, .parquet or .xlsx), a folder that
     `grpe preprocess` made, or SMILES. Every row keeps its columns and gets predictions: numbers in the target's own
     unit, or probabilities. A molecule that cannot be read gets none, and the reason in the column `error`.
     """
     checkpoints, inputs = checkpoints_and_inputs(arguments)
+    run_folder = None
+    if interval is not None:
+        if not 0 < interval < 1:
+            raise click.BadParameter(f"{interval:g}; accepted: between 0 and 1, such as 0.9", param_hint="--interval")
+        run_folder = one_run_folder(arguments, inputs)
     if out is not None:
         check_output(out, force=options.force, suffixes=OUTPUTS)
     elif options.force:
@@ -40,8 +54,10 @@ def predict_command(arguments: tuple[str, ...], out: Path | None, options: Input
     from grpe_dgl.inference.bulk import Prediction, write_predictions
     from grpe_dgl.inference.writers import CSVWriter, Writer, open_table
 
-    prediction = Prediction(tuple(checkpoints), str(choose_device(options.device)))
+    prediction = Prediction(tuple(checkpoints), str(choose_device(options.device)), interval, run_folder)
     ensemble = prediction.ensemble
+    if interval is not None and ensemble.calibration is not None and ensemble.calibration.note is not None:
+        echo(f"--interval: {ensemble.calibration.note}", err=True)
     rows = open_rows(inputs, ensemble.members[0], options)
     added = unused_names([*ensemble.text_columns, *ensemble.number_columns, "error"], rows.columns)
     num_texts = len(ensemble.text_columns)

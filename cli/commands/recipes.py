@@ -57,6 +57,8 @@ def copy(name: str, dest: Path | None) -> None:
 
 
 def _row(name: str, recipe: Recipe) -> tuple[str, ...]:
+    if len({recipe.variant(variant).model.NAME for variant in recipe.variants}) > 1:  # a table of several models
+        return (name, recipe.dataset or "any", f"{len(recipe.variants)} models", "", f"{len(recipe.variants)} variants")
     parameters = _parameters(recipe)
     return (
         name,

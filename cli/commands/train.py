@@ -4,32 +4,47 @@ from pathlib import Path
 
 import click
 
+from ..support.errors import HINTS
+from ..support.first_process import say
 from ..support.resolve_dataset import resolve_dataset
 from ..support.show_experiment import show_experiment
 from ..support.start_checkpoint import trained_model
-from ..support.training_options import TrainingOptions, as_written, choose_variant, recipe_overrides, training_options
+from ..support.training_options import (
+    TrainingOptions,
+    as_written,
+    change_recipe,
+    choose_variant,
+    recipe_overrides,
+    training_options,
+)
 
 
 @click.command("train")
 @click.argument("recipe", metavar="RECIPE")
 @click.option("--dataset", help="The dataset, for a recipe that fits any: a name inside --data or a folder.")
+@click.option("--from-scratch", is_flag=True, help="Start from random weights although the recipe starts from a model.")
 @training_options
-def train_command(recipe: str, dataset: str | None, options: TrainingOptions) -> None:
+def train_command(recipe: str, dataset: str | None, from_scratch: bool, options: TrainingOptions) -> None:
     """Train the model of RECIPE: a YAML file or a recipe's name.
 
     `grpe recipes` lists the names.
     """
     from grpe_dgl.recipe import load_recipe
     from grpe_dgl.recipe.load import read_recipe
+    from grpe_dgl.workflows.start import choose_start, starts_from_shipped
 
-    # Not checked yet: a key that the file lacks may be given as an option.
-    training = read_recipe(recipe).get("training")
-    chosen = choose_variant(load_recipe(recipe, recipe_overrides(options, training)), options.variant)
+    written = as_written(recipe, options.variant)
+    if written is not None:
+        chosen = change_recipe(written, options, source=recipe)
+    else:  # a key that the file lacks may be given as an option
+        training = read_recipe(recipe).get("training")
+        chosen = choose_variant(load_recipe(recipe, recipe_overrides(options, training)), options.variant)
     name = Path(recipe).stem if options.variant is None else f"{Path(recipe).stem}_{options.variant}"
-    if chosen.start_from is not None:
+    if chosen.start_from is not None and not from_scratch and not starts_from_shipped(chosen):
         raise click.UsageError(
             f"the recipe {recipe} starts from a model trained with {chosen.start_from}:\n"
             f"  grpe finetune --from {trained_model(chosen.start_from)} {recipe}"
+            + ("" if options.variant is None else f" --variant {options.variant}")
         )
     if chosen.dataset is None and dataset is None:
         raise click.UsageError(f"the recipe {recipe} fits any dataset: choose one with --dataset NAME")
@@ -42,11 +57,17 @@ def train_command(recipe: str, dataset: str | None, options: TrainingOptions) ->
         chosen = chosen.override({"dataset": Path(wanted).name})
         name = f"{name}_{Path(wanted).name}"
     folder = resolve_dataset(wanted, options.data, options.raw_dir)
+    start = choose_start(chosen, folder, from_scratch=from_scratch)
+    if not options.resume:
+        for note in start.notes:
+            hint = getattr(note, "hint", None)
+            say(note if hint is None else f"{note}; {HINTS[hint]}")
     show_experiment(
-        chosen,
+        start.recipe,
         folder,
         options.out or Path("runs") / name,
         options,
         name=Path(recipe).stem,
-        written=as_written(recipe, options.variant),
+        written=written,
+        start=start.weights,
     )

@@ -26,6 +26,17 @@ class InputFile(click.Path):
         return path
 
 
+class CheckpointFile(InputFile):
+    """A checkpoint: a file, or the name of a shipped model; a name that is neither lists the shipped ones."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path, or the name as it is."""
+        from grpe_dgl.pretrained import is_shipped, model_file
+
+        model_file(str(value))
+        return Path(str(value)) if is_shipped(str(value)) else super().convert(value, param, ctx)
+
+
 def require_file(path: Path) -> None:
     """Raise unless there is such a file, whether or not it can be read."""
     if not path.exists():
@@ -59,7 +70,7 @@ def options_as(
     Parameters
     ----------
     kind
-        A dataclass with one field for each option, of the option's parameter name. The command gets an instance of it
+        A dataclass with a field for each option, of the option's parameter name. The command gets an instance of it
         as its argument `argument`.
     options
         What `click.option` returned, in the order of the help page.
@@ -71,7 +82,7 @@ def options_as(
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def gathered(**values: Any) -> Any:
-            chosen = kind(**{name: values.pop(name) for name in names})
+            chosen = kind(**{name: values.pop(name) for name in names if name in values})
             return command(**values, **{argument: chosen})
 
         decorated: Any = gathered

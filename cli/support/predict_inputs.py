@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from grpe_dgl.data.tables.formats import SUFFIXES, is_table
+from grpe_dgl.io.run_models import is_run_folder, models_of
 from grpe_dgl.messages import counted
+from grpe_dgl.pretrained import is_shipped, model_file
 
 from .make_encodings import make_encodings
 from .options import device_option, options_as, require_file
@@ -62,7 +64,10 @@ input_options = options_as(
 
 
 def checkpoints_and_inputs(arguments: tuple[str, ...]) -> tuple[list[Path], list[str]]:
-    """Divide the arguments: the first one and all that look like checkpoints after it, then the input."""
+    """Divide the arguments: the first one and all that look like models after it, then the input.
+
+    A model is a checkpoint or the folder of a run, which stands for all of its models.
+    """
     count = 1
     while count < len(arguments) and _is_checkpoint(arguments[count]):
         count += 1
@@ -70,13 +75,28 @@ def checkpoints_and_inputs(arguments: tuple[str, ...]) -> tuple[list[Path], list
         raise click.UsageError(f"{' '.join(arguments)}: the checkpoint comes first, then the input")
     if count == len(arguments):
         raise click.UsageError("no input; give a table, a processed dataset, or SMILES after the checkpoint")
-    checkpoints = [Path(name) for name in arguments[:count]]
-    for path in checkpoints:
-        require_file(path)
+    checkpoints = []
+    for path in map(Path, arguments[:count]):
+        if path.is_dir() and not is_shipped(path):
+            checkpoints += models_of(path)
+            continue
+        model_file(path)  # raises for a name that is neither a file nor a shipped model
+        if not is_shipped(path):
+            require_file(path)
+        checkpoints.append(path)
     inputs = list(arguments[count:])
     if len(inputs) == 1 and is_table(inputs[0]):
         require_file(Path(inputs[0]))
     return checkpoints, inputs
+
+
+def one_run_folder(arguments: tuple[str, ...], inputs: list[str]) -> Path:
+    """Return the folder of the run whose models the arguments name; intervals are of all models of one run."""
+    models = arguments[: len(arguments) - len(inputs)]
+    if len(models) > 1:
+        raise click.UsageError(f"--interval: {len(models)} models; accepted: the folder of one run")
+    path = Path(models[0])
+    return path if path.is_dir() else path.parent
 
 
 def open_rows(inputs: list[str], predictor: "Predictor", options: InputOptions) -> "Rows":
@@ -102,7 +122,7 @@ def open_rows(inputs: list[str], predictor: "Predictor", options: InputOptions) 
         _refuse("a table", "--smiles", options.smiles)
         _refuse("an Excel workbook", "--sheet", options.sheet)
         predictor.require_molecules()
-        return smiles_rows(inputs, max_nodes=max_nodes)
+        return smiles_rows(inputs, max_nodes=max_nodes, standardised=predictor.schema.standardised_molecules)
     predictor.require_molecules()
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder, and it is not a SMILES")
@@ -113,7 +133,8 @@ def open_rows(inputs: list[str], predictor: "Predictor", options: InputOptions) 
     table = Table(path, sheet=options.sheet)
     for note in table.notes:
         echo(note, err=True)
-    return table_rows(table, options.smiles, max_nodes=max_nodes)
+    standardised = predictor.schema.standardised_molecules
+    return table_rows(table, options.smiles, max_nodes=max_nodes, standardised=standardised)
 
 
 def _open_dataset(path: Path, predictor: "Predictor", split: str | None) -> "Rows":
@@ -122,6 +143,8 @@ def _open_dataset(path: Path, predictor: "Predictor", split: str | None) -> "Row
 
     data = load(path)
     predictor.schema.require_same_input(data.schema, what=str(path), model=predictor.source)
+    if (warning := predictor.schema.different_molecules(data.schema, what=str(path))) is not None:
+        echo(f"warning: {warning}", err=True)
     make_encodings(path, predictor.view.encodings)
     if data.manifest.num_skipped:
         skipped = f"{counted(data.manifest.num_skipped, 'row')} of its source became no graph"
@@ -160,6 +183,8 @@ def _is_checkpoint(name: str) -> bool:
     lower = name.lower()
     if lower.endswith((".ckpt", ".pt")):
         return True
+    if os.path.isdir(name):
+        return is_run_folder(Path(name))
     if lower.endswith((*SUFFIXES, *OTHER_FILES)):
         return False
     try:

@@ -1,12 +1,13 @@
 """Train the runs of a recipe and show them: what `grpe train` and `grpe finetune` share."""
 
 import contextlib
+import functools
 import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from grpe_dgl.messages import counted
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from grpe_dgl.workflows.experiment import ExperimentCallbacks
     from grpe_dgl.workflows.plan import FinishedRun, PlannedRun
 
+Result = TypeVar("Result")
 EXIT_CODES: dict[int | None, int] = {None: 0, signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 
 
@@ -41,36 +43,64 @@ def show_experiment(
     written: "Recipe | None" = None,
     start: "Callable[[GraphModel], dict[str, Any]] | None" = None,
     differs: Sequence[str] = (),
+    measured: Sequence[str] | None = None,
 ) -> None:
     """Train every run of the recipe, show progress and print the results.
 
     The arguments are those of `grpe_dgl.workflows.experiment.run_experiment`. Ctrl-C, SIGTERM and ``--max-time`` end
     the command after the run is saved.
     """
+    from grpe_dgl.workflows.experiment import run_experiment
+
+    finished = train_and_show(
+        functools.partial(
+            run_experiment,
+            recipe,
+            dataset_folder,
+            out,
+            start=start,
+            written=written,
+            differs=differs,
+            measured=measured,
+            name=name,
+            variant=options.variant,
+        ),
+        recipe,
+        dataset_folder,
+        out,
+        options,
+    )
+    show_results(finished, recipe, out)
+
+
+def train_and_show(
+    train: "Callable[..., Result]", recipe: "Recipe", dataset_folder: Path, out: Path, options: TrainingOptions
+) -> "Result":
+    """Call `train` with callbacks that show progress; Ctrl-C, SIGTERM and ``--max-time`` end the command when saved.
+
+    Parameters
+    ----------
+    train
+        Takes the arguments resume, processes, stop and callbacks of `run_experiment`.
+    recipe, dataset_folder, out
+        What is trained, on which data and where.
+    options
+        Of the command.
+    """
     from grpe_dgl.training.distributed import processes
     from grpe_dgl.training.stop_request import Stopped, StopRequest
-    from grpe_dgl.workflows.experiment import run_experiment
     from grpe_dgl.workflows.plan import plan
-    from grpe_dgl.workflows.summary import best_run, summarise, table
 
     stop = StopRequest(options.max_time)
     with processes(choose_device(options.device)) as group, stop.listening():
-        if group.is_main:  # the others wait in run_experiment
+        if group.is_main:  # the others wait in `train`
             encodings = {name for run in plan(recipe, out) for name in run.recipe.model.view.encodings}
             make_encodings(dataset_folder, sorted(encodings))
         try:
-            finished = run_experiment(
-                recipe,
-                dataset_folder,
-                out,
+            return train(
                 resume=options.resume,
                 processes=group,
                 stop=stop,
-                start=start,
-                written=written,
-                differs=differs,
-                name=name,
-                variant=options.variant,
                 callbacks=_screen(out, options, group) if group.is_main else None,
             )
         except Stopped:
@@ -78,6 +108,12 @@ def show_experiment(
             command = shlex.join(["grpe", *[word for word in sys.argv[1:] if word != "--resume"], "--resume"])
             say(f"{reason}; everything is saved in {out}. To continue:\n  {command}", err=True)
             sys.exit(EXIT_CODES[stop.signal])
+
+
+def show_results(finished: "Sequence[FinishedRun]", recipe: "Recipe", out: Path) -> None:
+    """Print the table of several runs, and where the models are."""
+    from grpe_dgl.workflows.summary import best_run, summarise, table
+
     if len(finished) > 1 or recipe.paper is not None:
         say("\n" + table(summarise(finished, recipe)), nl=False)
     if recipe.variants:

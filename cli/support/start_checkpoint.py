@@ -16,11 +16,18 @@ class StartCheckpoint(InputFile):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path."""
+        from grpe_dgl.pretrained import is_shipped, shipped_models
+
         path = Path(str(value))
+        if is_shipped(path):
+            return path
         if path.exists():
             return super().convert(value, param, ctx)
         found = find_run(path.stem)
         instead = f"did you mean {found}?" if found is not None else _how_to_train(path.stem)
+        shipped = ", ".join(f"`--from {name}`" for name in shipped_models())
+        if shipped and path.name == str(path) and not path.suffix:
+            instead += f" {shipped} starts from a shipped model."
         raise InputError(
             f"{path} does not exist; {instead} `grpe import WEIGHTS --heads HEADS --dataset DATASET --out "
             f"{shlex.quote(str(path))}` makes one of the authors' weights."

@@ -47,6 +47,7 @@ class TableOptions:
     valid_rows: Path | None
     test_rows: Path | None
     fractions: tuple[float, ...]
+    standardise: bool
     max_nodes: int
     name: str | None
 
@@ -85,6 +86,7 @@ class TableOptions:
             split_files=split_files,
             fractions=self.fractions,
             seed=seed,
+            standardise=self.standardise,
             max_nodes=self.max_nodes,
             name=name,
         )
@@ -119,6 +121,8 @@ table_options = options_as(
         click.option("--test-rows", type=InputFile(), help="The same for test."),
         click.option("--fractions", type=_Fractions(), default="0.8,0.1,0.1", show_default=True,
                      help="Train,valid,test."),
+        click.option("--standardise", is_flag=True, help="Reduce molecules to their largest fragment, without charges "
+                     "where possible; the model keeps this and predicts so."),
         click.option("--max-nodes", type=click.IntRange(min=1), default=512, show_default=True,
                      help="Skip molecules of more atoms."),
         click.option("--name", help="The dataset's name.  [default: the file's name]"),
@@ -127,16 +131,16 @@ table_options = options_as(
 )  # fmt: skip
 
 
-def show_table_notes(folder: Path, notes: list[str]) -> None:
-    """Print what a user should know of a new dataset: `notes`, its splits, its labels and their unit."""
+def show_table_notes(folder: Path, notes: list[str], *, splits: bool = True) -> None:
+    """Print what a user should know of a new dataset: `notes`, its labels and, with `splits`, its splits and unit."""
     from grpe_dgl.data.label_notes import label_notes
     from grpe_dgl.data.split_warnings import split_warnings
     from grpe_dgl.data.store.store import Store
 
     store = Store(folder)
-    for note in (*notes, *split_warnings(store), *label_notes(store)):
+    for note in (*notes, *(split_warnings(store) if splits else ()), *label_notes(store)):
         hint = getattr(note, "hint", None)
         echo(note if hint is None else f"{note}; {HINTS[hint]}")
-    if store.schema.target_scale is not None:
+    if splits and store.schema.target_scale is not None:
         for target, mean, deviation in zip(store.schema.task.targets, *store.schema.target_scale, strict=True):
             echo(f"{target}: standardised for training, mean {mean:.4g}, deviation {deviation:.4g} (train)")

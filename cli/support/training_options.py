@@ -23,11 +23,11 @@ WARMUP = "training.warmup_"  # its length, in epochs or updates
 class TrainingOptions:
     """Where and how to train, and what to change in the recipe."""
 
-    data: Path
-    raw_dir: Path | None
+    data: Path = Path("data")
+    raw_dir: Path | None = None
+    variant: str | None = None
     out: Path | None
     resume: bool
-    variant: str | None
     runs: int | None
     seed: int | None
     epochs: int | None
@@ -42,26 +42,26 @@ class TrainingOptions:
     tensorboard: bool
 
 
-training_options = options_as(
-    TrainingOptions,
-    (
-        data_option,
-        raw_dir_option,
-        click.option("--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: runs/NAME]"),
-        click.option("--resume", is_flag=True, help="Continue the run in --out."),
-        click.option("--variant", metavar="NAME", help="Train this variant of the recipe alone."),
-        click.option("--runs", type=int, help="training.runs: how many seeds to train."),
-        click.option("--seed", type=int, help="training.seed: the seed of the first run."),
-        click.option("--epochs", type=int, help="training.epochs: the length of the schedule."),
-        click.option("--batch-size", type=int, help="training.batch_size: of all processes together."),
-        click.option("--learning-rate", type=float, help="training.learning_rate: the peak."),
-        click.option("--precision", help="training.precision: float32 or bf16."),
-        click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change any key of the recipe."),
-        device_option,
-        click.option("--max-time", type=Duration(), help="Save and stop after this time: 90s, 45m, 2h, 1h30m."),
-        click.option("--tensorboard", is_flag=True, help="Also write TensorBoard's files into the run's folder."),
-    ),
+_RUN_OPTIONS = (
+    click.option("--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: runs/NAME]"),
+    click.option("--resume", is_flag=True, help="Continue the run in --out."),
+    click.option("--runs", type=int, help="training.runs: how many seeds to train."),
+    click.option("--seed", type=int, help="training.seed: the seed of the first run."),
+    click.option("--epochs", type=int, help="training.epochs: the length of the schedule."),
+    click.option("--batch-size", type=int, help="training.batch_size: of all processes together."),
+    click.option("--learning-rate", type=float, help="training.learning_rate: the peak."),
+    click.option("--precision", help="training.precision: float32 or bf16."),
+    click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change any key of the recipe."),
+    device_option,
+    click.option("--max-time", type=Duration(), help="Save and stop after this time: 90s, 45m, 2h, 1h30m."),
+    click.option("--tensorboard", is_flag=True, help="Also write TensorBoard's files into the run's folder."),
 )
+_VARIANT = click.option("--variant", metavar="NAME", help="Train this variant of the recipe alone.")
+training_options = options_as(
+    TrainingOptions, (data_option, raw_dir_option, *_RUN_OPTIONS[:2], _VARIANT, *_RUN_OPTIONS[2:])
+)
+run_options = options_as(TrainingOptions, _RUN_OPTIONS)
+"""The same without the options that choose a dataset or a variant, which `grpe fit` does not need."""
 
 
 def recipe_overrides(options: TrainingOptions, training: Any) -> dict[str, object]:
@@ -87,6 +87,24 @@ def recipe_overrides(options: TrainingOptions, training: Any) -> dict[str, objec
         notes = [_change(key.removeprefix("training."), value, training) for key, value in changes.items()]
         say(f"{'; '.join(reversed(notes))}, as --epochs is {epochs}")
     return {**given, **changes, **asked}
+
+
+def change_recipe(recipe: "Recipe", options: TrainingOptions, *, source: str) -> "Recipe":
+    """Return the recipe with the changes of options, which also apply to what its variants say about training."""
+    import dataclasses
+
+    from grpe_dgl.recipe.overrides import merge_overrides
+
+    changed = recipe.override(recipe_overrides(options, recipe.to_dict()["training"]), source=source)
+    variants = {}
+    for name, variant in changed.variants.items():
+        own = variant.all_overrides()
+        if any(key.startswith("training.") for key in own):
+            training = recipe.variant(name).to_dict()["training"]
+            changes = {k: v for k, v in recipe_overrides(options, training).items() if k.startswith("training.")}
+            variant = dataclasses.replace(variant, model={}, training={}, overrides=merge_overrides(own, changes))
+        variants[name] = variant
+    return dataclasses.replace(changed, variants=variants)
 
 
 def choose_variant(recipe: "Recipe", name: str | None) -> "Recipe":

@@ -9,10 +9,12 @@ import torch
 from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.checkpoint.validation import check_notes, check_plain, check_training, check_weights, content_checksum
 from grpe_dgl.data.identity import DataIdentity
+from grpe_dgl.data.molecules.coverage import Coverage
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import atomic_file, what_is_left
 from grpe_dgl.io.safe_load import NOT_TORCH, load_tensors
 from grpe_dgl.models.model import GraphModel
+from grpe_dgl.pretrained import model_file
 from grpe_dgl.recipe import Recipe
 from grpe_dgl.schema import Schema
 from grpe_dgl.version import __version__
@@ -41,6 +43,9 @@ class Checkpoint:
     """What resuming needs: optimiser, update, random states, history. None in a checkpoint that is not resumed from."""
     data_identity: DataIdentity | None = None
     """Which data the model was trained on; None in files written before this was recorded, and in imported weights."""
+    coverage: Coverage | None = None
+    """Which elements and sizes the training molecules had; None for other graphs and in files written before this was
+    recorded."""
 
     def model(self, *, backend: str | None = None) -> GraphModel:
         """Build the model with its weights, ready to predict."""
@@ -69,6 +74,7 @@ class Checkpoint:
             "provenance": self.provenance,
             "training": self.training,
             "data_identity": None if self.data_identity is None else self.data_identity.to_dict(),
+            "coverage": None if self.coverage is None else self.coverage.to_dict(),
         }
         try:
             with atomic_file(path) as temporary, temporary.open("wb") as file:
@@ -81,9 +87,10 @@ class Checkpoint:
 def load_checkpoint(path: str | Path) -> Checkpoint:
     """Read a checkpoint; anything else is refused with an InputError, and no code of the file runs.
 
-    The checksums of the file's parts are compared, and its content is checked against its own recipe and schema.
+    `path` may be the name of a shipped model (`grpe_dgl.pretrained`), such as ``base``. The checksums of
+    the file's parts are compared, and its content is checked against its own recipe and schema.
     """
-    path = Path(path)
+    path = model_file(path)
     accepted = "accepted: a checkpoint written by grpe-dgl"
     try:
         content = load_tensors(path)
@@ -135,6 +142,8 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             raise InputError("its checksum is not that of its recipe, schema and weights")
         identity = content.get("data_identity")
         data_identity = None if identity is None else DataIdentity.from_dict(identity)
+        seen = content.get("coverage")
+        coverage = None if seen is None else Coverage.from_dict(seen)
     except ValueError as error:
         raise InputError(f"{path} is damaged: {error}; {accepted}") from None
     return Checkpoint(
@@ -145,6 +154,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         provenance=content["provenance"],
         training=content["training"],
         data_identity=data_identity,
+        coverage=coverage,
     )
 
 

@@ -10,6 +10,7 @@ from grpe_dgl.errors import InputError
 from grpe_dgl.families import ModelSettings
 from grpe_dgl.messages import counted
 from grpe_dgl.models.model import GraphModel
+from grpe_dgl.pretrained import model_file
 from grpe_dgl.schema import Schema
 
 
@@ -107,7 +108,7 @@ def provenance_of(source: Checkpoint, path: Path, transferred: Transferred) -> d
     """Return where a fine-tuned model comes from, in plain values for its checkpoint."""
     return {
         "started_from": str(path),
-        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        "sha256": hashlib.sha256(model_file(path).read_bytes()).hexdigest(),
         "dataset": source.schema.name,
         "recipe": source.recipe.description,
         "metrics": dict(source.metrics),

@@ -23,7 +23,7 @@ def subject_of_smiles(checkpoint: Checkpoint, smiles: str, *, source: str = "the
             f"{source} reads graphs of the vocabulary {checkpoint.schema.vocabulary!r}, which are not made of SMILES; "
             "accepted: a graph of a processed dataset of that vocabulary"
         )
-    errors, arrays = read_molecules([smiles])
+    errors, arrays = read_molecules([smiles], standardised=checkpoint.schema.standardised_molecules)
     if errors[0] is not None:
         raise InputError(errors[0])
     maps = attention_maps(model, checkpoint.recipe.model.view, arrays, np.arange(1))[0]

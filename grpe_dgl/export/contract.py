@@ -4,6 +4,7 @@ from typing import Any
 
 from grpe_dgl.checkpoint.file import Checkpoint
 from grpe_dgl.data.molecules.columns import ogb_features
+from grpe_dgl.data.molecules.standardise import RULE
 from grpe_dgl.relations import Relations
 from grpe_dgl.schema import Schema
 from grpe_dgl.version import __version__
@@ -115,9 +116,11 @@ def _vocabulary(schema: Schema) -> dict[str, Any]:
     if schema.vocabulary == "ogb":
         lists = ogb_features()
         vocabulary["canonical_smiles"] = True
+        vocabulary["standardise"] = schema.standardised_molecules
+        first = f"brought to its standard form ({RULE}), " if schema.standardised_molecules else ""
         vocabulary["molecules"] = (
-            "a molecule is read from its SMILES, written as RDKit's canonical SMILES without atom map numbers, and "
-            "read again, until the canonical SMILES stays the same (at most 3 times); it has the result's columns"
+            f"a molecule is read from its SMILES, {first}written as RDKit's canonical SMILES without atom map numbers, "
+            "and read again, until the canonical SMILES stays the same (at most 3 times); it has the result's columns"
         )
         vocabulary["unlisted"] = "a value that a column does not list has the number of its last value"
         vocabulary["atom_columns"] = [{"name": _name(key), "values": lists[key]} for key in ATOM_LISTS]

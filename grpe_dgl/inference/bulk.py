@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from grpe_dgl.inference.calibration import read_calibration
 from grpe_dgl.inference.ensemble import Ensemble
 from grpe_dgl.inference.inputs import Chunk, Job, Rows
 from grpe_dgl.inference.predictor import Predictor, load
@@ -27,18 +28,25 @@ class Prediction:
 
     checkpoints: tuple[Path, ...]
     device: str
+    interval: float | None = None
+    """The level of the intervals that are added; None for none."""
+    run_folder: Path | None = None
+    """For intervals: the folder of the run that the checkpoints are all models of."""
 
     @functools.cached_property
     def ensemble(self) -> Ensemble:
         """The models."""
-        return Ensemble([load(path, device=self.device) for path in self.checkpoints])
+        calibration = None
+        if self.interval is not None and self.run_folder is not None:
+            calibration = read_calibration(self.run_folder, self.checkpoints)
+        return Ensemble([load(path, device=self.device) for path in self.checkpoints], calibration, self.interval)
 
     def __call__(self, chunk: Chunk) -> Result:
         """Predict a chunk."""
         return chunk.errors, self.ensemble.predict(chunk)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Prediction, (self.checkpoints, self.device)
+        return Prediction, (self.checkpoints, self.device, self.interval, self.run_folder)
 
 
 @dataclass(frozen=True)

@@ -50,18 +50,23 @@ class Rows:
     """Returns the type of each column, names of `grpe_dgl.data.tables.column_types`; it may read the whole input."""
 
 
-def smiles_rows(smiles: Sequence[str], *, max_nodes: int = MAX_NODES) -> Rows:
-    """Return molecules as rows of one column; those of more than `max_nodes` atoms have an error instead of a graph."""
-    jobs = _jobs((([text], text) for text in smiles), max_nodes)
+def smiles_rows(smiles: Sequence[str], *, max_nodes: int = MAX_NODES, standardised: bool = False) -> Rows:
+    """Return molecules as rows of one column; those of more than `max_nodes` atoms have an error instead of a graph.
+
+    `standardised` is the model's `Schema.standardised_molecules`.
+    """
+    jobs = _jobs((([text], text) for text in smiles), max_nodes, standardised)
     return Rows(["smiles"], len(smiles), "molecule", jobs, lambda: [TEXT])
 
 
-def table_rows(table: Table, smiles: str | None = None, *, max_nodes: int = MAX_NODES) -> Rows:
+def table_rows(
+    table: Table, smiles: str | None = None, *, max_nodes: int = MAX_NODES, standardised: bool = False
+) -> Rows:
     """Return the rows of a table, with the molecules of the column that `Table.smiles_place` finds."""
     place = table.smiles_place(smiles)
     total = table.count()  # also finds a malformed row before the work starts
     rows = ((cells, cells[place].strip()) for _, cells in table.rows())
-    return Rows(table.columns, total, "molecule", _jobs(rows, max_nodes), table.types)
+    return Rows(table.columns, total, "molecule", _jobs(rows, max_nodes, standardised), table.types)
 
 
 def dataset_rows(data: Dataset, split: str | None) -> Rows:
@@ -85,7 +90,7 @@ def dataset_rows(data: Dataset, split: str | None) -> Rows:
                     str(int(store.row[graph])),
                     str(names[graph]),
                     *([store.smiles(int(graph))] if store.has_smiles else []),
-                    *(_label_cells(store, int(graph)) if task.level == "graph" else []),
+                    *(label_cells(store, int(graph)) if task.level == "graph" else []),
                 ]
                 for graph in graphs
             ]
@@ -100,7 +105,7 @@ def dataset_rows(data: Dataset, split: str | None) -> Rows:
     return Rows(list(columns), len(index), "graph", jobs(), lambda: list(columns.values()))
 
 
-def _label_cells(store: Store, graph: int) -> list[str]:
+def label_cells(store: Store, graph: int) -> list[str]:
     """Return the labels of a graph as they stand in a table: numbers or names of classes, blank where missing."""
     task, label = store.schema.task, np.atleast_1d(store.label[graph])
     if task.kind == "multiclass":
@@ -111,9 +116,9 @@ def _label_cells(store: Store, graph: int) -> list[str]:
     return ["" if value < 0 else pair[int(value)] for value, pair in zip(label, names, strict=True)]
 
 
-def read(smiles: Sequence[str], max_nodes: int = MAX_NODES) -> Chunk:
+def read(smiles: Sequence[str], max_nodes: int = MAX_NODES, standardised: bool = False) -> Chunk:
     """Return the graphs of molecules."""
-    errors, arrays = read_molecules(smiles, max_nodes)
+    errors, arrays = read_molecules(smiles, max_nodes, standardised=standardised)
     return Chunk(errors, arrays, np.arange(len(arrays)))
 
 
@@ -129,7 +134,8 @@ def _store(path: Path, changed: int) -> Store:
     return Store(path)
 
 
-def _jobs(rows: Iterable[tuple[list[str], str]], max_nodes: int) -> Iterator[Job]:
+def _jobs(rows: Iterable[tuple[list[str], str]], max_nodes: int, standardised: bool) -> Iterator[Job]:
     iterator = iter(rows)
     while some := list(islice(iterator, SIZE)):
-        yield [cells for cells, _ in some], functools.partial(read, [smiles for _, smiles in some], max_nodes)
+        molecules = [smiles for _, smiles in some]
+        yield [cells for cells, _ in some], functools.partial(read, molecules, max_nodes, standardised)

@@ -17,7 +17,7 @@ from grpe_dgl.data.batching.slices import Slices
 from grpe_dgl.data.molecules.smiles import MAX_NODES
 from grpe_dgl.errors import InputError
 from grpe_dgl.inference.inputs import Chunk, smiles_rows
-from grpe_dgl.inference.smiles_input import SMILESInput, smiles_of
+from grpe_dgl.inference.smiles_input import SMILESInput, is_frame, smiles_of
 from grpe_dgl.schema import Schema
 from grpe_dgl.views import View
 
@@ -94,7 +94,7 @@ class Predictor:
         """Which graph the model reads."""
         return self.checkpoint.recipe.model.view
 
-    def predict(self, smiles: SMILESInput, *, max_nodes: int = MAX_NODES) -> Array:
+    def predict(self, smiles: SMILESInput, *, max_nodes: int = MAX_NODES) -> Any:
         """Predict molecules.
 
         Parameters
@@ -107,13 +107,19 @@ class Predictor:
 
         Returns
         -------
-        numpy.ndarray
+        numpy.ndarray or pandas.DataFrame
             (R, outputs) float32: regressions in the target's own unit, classifications as probabilities (of yes for
             each target, or of each class). A molecule that is missing (None or NaN) or cannot be read is a row of NaN,
             with a warning that gives the reason.
-            For a node task one row per atom, molecule after molecule.
+            For a node task one row per atom, molecule after molecule. Of a task per molecule, a DataFrame gives a
+            DataFrame with its index and named columns.
         """
-        return self._of_smiles(smiles, max_nodes, self.predict_chunk, self.schema.task.num_outputs)
+        values = self._of_smiles(smiles, max_nodes, self.predict_chunk, self.schema.task.num_outputs)
+        if not is_frame(smiles) or self.schema.task.level != "graph":
+            return values
+        import pandas  # loaded by the caller already
+
+        return pandas.DataFrame(values, index=smiles.index, columns=self.schema.task.output_columns())  # type: ignore[union-attr]
 
     def fingerprint(self, smiles: SMILESInput, *, layers: int = 3, max_nodes: int = MAX_NODES) -> Array:
         """Return each molecule's virtual node after the last `layers` layers, (R, fingerprint size) float32.
@@ -181,7 +187,12 @@ class Predictor:
         molecules = smiles_of(smiles)
         self.require_molecules()
         parts: list[Array] = []
-        for _, read in smiles_rows([text or "" for text in molecules], max_nodes=max_nodes).jobs:
+        rows = smiles_rows(
+            [text or "" for text in molecules],
+            max_nodes=max_nodes,
+            standardised=self.schema.standardised_molecules,
+        )
+        for _, read in rows.jobs:
             chunk = read()
             found = iter(compute(chunk))
             for error in chunk.errors:

@@ -36,6 +36,11 @@ def smiles_of(given: SMILESInput) -> list[str | None]:
     return molecules
 
 
+def is_frame(given: Any) -> bool:
+    """Whether an input is a pandas DataFrame; pandas is not loaded to find out."""
+    return hasattr(given, "columns") and hasattr(given, "index") and hasattr(given, "iloc")
+
+
 def _column(table: Any) -> Any:
     names = list(table if isinstance(table, Mapping) else table.columns)
     kind = type(table).__name__

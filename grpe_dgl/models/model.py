@@ -49,6 +49,18 @@ class GraphModel(nn.Module):
         """
         return any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in self.modules())
 
+    @property
+    def node_embedding(self) -> nn.Module | None:
+        """The module that returns one vector per node for the node features, which ``training.flag`` perturbs.
+
+        None where the family has none; those that are called ``nodes`` are found.
+        """
+        return getattr(self, "nodes", None)
+
+    def weight_norm(self) -> Tensor | None:
+        """Return what ``training.weight_penalty`` adds to the loss, a tensor of one number; None: nothing."""
+        return None
+
     @classmethod
     def from_settings(cls, settings: Any, schema: Schema, *, backend: str | None = None) -> Self:
         """Build the model for data of a schema.

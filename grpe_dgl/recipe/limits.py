@@ -19,6 +19,7 @@ LIMITS: dict[str, int] = {
     "training.warmup_epochs": 1_000_000,
     "training.warmup_updates": 1_000_000_000,
     "training.evaluate_every": 1_000_000,
+    "training.plateau_patience": 1_000_000,
     "training.early_stopping": 1_000_000,
     "training.seed": 2**32 - 1,
     "training.runs": 1_000,

@@ -11,7 +11,7 @@ from grpe_dgl.recipe.files import is_shipped_name, read_yaml, recipe_text, shipp
 from grpe_dgl.recipe.overrides import apply_overrides, parse_overrides, section_overrides
 from grpe_dgl.recipe.recipe import Recipe
 
-SECTIONS = ("model", "training")  # merged key by key; every other key replaces the base's
+SECTIONS = ("model", "training", "pretraining")  # merged key by key; every other key replaces the base's
 MAX_BASES = 5
 
 

@@ -9,9 +9,11 @@ from grpe_dgl.families import DEFAULT, ModelSettings, settings_class
 from grpe_dgl.messages import nearest, short
 from grpe_dgl.recipe.fields import describe
 from grpe_dgl.recipe.safe_yaml import parse
+from grpe_dgl.recipe.training import KEYS_OF_SCHEDULE, SCHEDULE_KEYS
 
 # An override removes these keys of the file, which would contradict it: epochs the updates. A preset also removes the
-# keys it stands for, which depend on the family.
+# keys it stands for, which depend on the family, a schedule those that it does not read, and another family all keys of
+# the model.
 REPLACES: dict[str, tuple[str, ...]] = {
     "training.epochs": ("training.updates",),
     "training.updates": ("training.epochs",),
@@ -48,9 +50,15 @@ def apply_overrides(raw: Mapping[str, Any], overrides: Mapping[str, object], *, 
     """Return a copy of `raw` with each full key set to its value, without the keys that an override replaces."""
     changed: dict[str, Any] = copy.deepcopy(dict(raw))
     replaces = dict(REPLACES)
+    if overrides.get("model.name") not in (None, _family_name(changed)):
+        changed["model"] = {}  # no key of another family applies
     if isinstance(overrides.get("model.preset"), str):
-        presets = family_settings(changed, source=source).PRESETS
+        named = {"model": {"name": overrides.get("model.name", _family_name(changed))}}
+        presets = family_settings(named, source=source).PRESETS
         replaces["model.preset"] = tuple(f"model.{key}" for key in presets.get(str(overrides["model.preset"]), ()))
+    if overrides.get("training.schedule") in KEYS_OF_SCHEDULE:
+        own = KEYS_OF_SCHEDULE[str(overrides["training.schedule"])]
+        replaces["training.schedule"] = tuple(f"training.{key}" for key in SCHEDULE_KEYS if key not in own)
     for key in overrides:
         for replaced in replaces.get(key, ()):
             section, name = replaced.split(".")
@@ -70,6 +78,12 @@ def apply_overrides(raw: Mapping[str, Any], overrides: Mapping[str, object], *, 
                 raise InputError(f"{source}: {key} cannot be set; {path} is {describe(inside)}, not a mapping")
         inside[name] = copy.deepcopy(value)
     return changed
+
+
+def merge_overrides(first: Mapping[str, object], then: Mapping[str, object]) -> dict[str, object]:
+    """Return the overrides that do what `first` and after them `then` do."""
+    replaced = {key for later in then for key in REPLACES.get(later, ())}
+    return {**{key: value for key, value in first.items() if key not in replaced}, **then}
 
 
 def shorten(training: Mapping[str, Any], epochs: int) -> dict[str, object]:
@@ -109,12 +123,15 @@ def _count(value: object) -> int | None:
 
 def family_settings(raw: Mapping[str, Any], *, source: str) -> type[ModelSettings]:
     """Return the class of the model section's settings, by its key ``name``; GRPE's where it has none."""
-    model = raw.get("model")
-    name = model.get("name", DEFAULT) if isinstance(model, Mapping) else DEFAULT
     try:
-        return settings_class(name)
+        return settings_class(_family_name(raw))
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
+
+
+def _family_name(raw: Mapping[str, Any]) -> object:
+    model = raw.get("model")
+    return model.get("name", DEFAULT) if isinstance(model, Mapping) else DEFAULT
 
 
 def expand_preset(raw: Mapping[str, Any], *, source: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import yaml
 
@@ -21,6 +21,7 @@ from grpe_dgl.recipe.overrides import (
     parse_overrides,
     section_overrides,
 )
+from grpe_dgl.recipe.pretraining import PretrainingRecipe
 from grpe_dgl.recipe.training import TrainingRecipe
 from grpe_dgl.schema import Task
 
@@ -39,6 +40,12 @@ class Paper:
     """As printed in the paper; None if the paper prints no number, as in a figure."""
     values: Mapping[str, str] = field(default_factory=dict)
     """Instead of the two, where there are several numbers: metric to value."""
+    parameters: str | None = None
+    """The number of parameters as the paper prints it: ``510k``."""
+    configuration: Literal["published", "ours"] = "published"
+    """``ours``: the model's authors published no settings for this number."""
+    differs: str | None = None
+    """How the model is not the one that the number belongs to; None: it is, as far as is known."""
 
     def __post_init__(self) -> None:
         if (self.metric is None) == (not self.values) or (self.values and self.value is not None):
@@ -94,9 +101,12 @@ class Recipe:
     dataset: str | None = None
     """The dataset's name; None: any that fits, given with ``--dataset``."""
     start_from: str | None = None
-    """The recipe whose trained model this one fine-tunes, or in a fine-tuned run the checkpoint; None: from scratch."""
+    """A shipped model (`grpe_dgl.pretrained`) that training starts from where it fits the data; or the recipe whose
+    trained model this one fine-tunes; or in a fine-tuned run the checkpoint. None: from scratch."""
     model: ModelSettings
     training: TrainingRecipe
+    pretraining: PretrainingRecipe | None = None
+    """The targets of molecules without labels, for ``grpe pretrain``; None: the dataset has labels."""
     paper: Paper | None = None
     variants: Mapping[str, Variant] = field(default_factory=dict)
 

@@ -7,6 +7,16 @@ from grpe_dgl.errors import InputError
 from grpe_dgl.messages import short
 from grpe_dgl.objectives import LOSSES, METRICS, LossName, MetricName
 
+ScheduleName = Literal["linear", "plateau", "cosine", "constant"]
+KEYS_OF_SCHEDULE: dict[str, tuple[str, ...]] = {
+    "linear": ("warmup_epochs", "warmup_updates", "final_learning_rate"),
+    "plateau": ("plateau_factor", "plateau_patience", "minimum_learning_rate"),
+    "cosine": ("warmup_epochs", "warmup_updates", "final_learning_rate"),
+    "constant": ("warmup_epochs", "warmup_updates"),
+}
+"""The keys of ``training`` that each schedule reads beside its length and ``learning_rate``."""
+SCHEDULE_KEYS = tuple(dict.fromkeys(key for keys in KEYS_OF_SCHEDULE.values() for key in keys))
+
 
 def _require(fits: bool, key: str, found: object, accepted: str) -> None:
     if not fits:
@@ -14,8 +24,22 @@ def _require(fits: bool, key: str, found: object, accepted: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Flag:
+    """FLAG, adversarial training (Kong et al., 2020): see `grpe_dgl.training.flag`."""
+
+    step_size: float
+    """Bound of the first, random perturbation, and how far every step moves each number of it."""
+    steps: int = 3
+    """Forward and backward passes per update."""
+
+    def __post_init__(self) -> None:
+        _require(self.step_size > 0, "training.flag.step_size", self.step_size, "above 0")
+        _require(1 <= self.steps <= 1000, "training.flag.steps", self.steps, "1 to 1000")
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrainingRecipe:
-    """How the model is trained: AdamW, linear warm-up, then linear decay."""
+    """How the model is trained: the optimiser, its learning rate, what is minimised and what is measured."""
 
     batch_size: int
     """Graphs per update, over all processes together."""
@@ -29,11 +53,25 @@ class TrainingRecipe:
     """Length of the warm-up in epochs; at most one of this and `warmup_updates` is given."""
     warmup_updates: int | None = None
     """Length of the warm-up in updates."""
+    optimizer: Literal["adamw", "adam"] = "adamw"
+    schedule: ScheduleName = "linear"
+    """How the learning rate changes: see `grpe_dgl.training.schedule.Schedule`."""
     learning_rate: float = 2e-4
-    """The peak, at the end of the warm-up."""
+    """The peak, at the end of the warm-up; of a plateau schedule the first."""
     final_learning_rate: float = 1e-9
-    """At the end of the decay."""
+    """At the end of a linear or cosine decay."""
+    plateau_factor: float | None = None
+    """What a plateau schedule multiplies the rate with; None: `grpe_dgl.training.schedule.FACTOR`."""
+    plateau_patience: int | None = None
+    """Epochs without a better validation loss before it does; None: `grpe_dgl.training.schedule.PATIENCE`."""
+    minimum_learning_rate: float | None = None
+    """Training ends when the rate of a plateau schedule falls below this; None: it runs all epochs."""
     weight_decay: float = 0.0
+    """Decoupled with adamw, an L2 term in the gradient with adam."""
+    weight_penalty: float = 0.0
+    """Times the learning rate, the factor of `grpe_dgl.models.model.GraphModel.weight_norm` in the loss."""
+    flag: Flag | None = None
+    """Adversarial training; None: none."""
     clip: float | None = None
     """Gradients are clipped to this norm; None does not clip."""
     loss: LossName | None = None
@@ -80,16 +118,20 @@ class TrainingRecipe:
         ):
             value = getattr(self, name)
             _require(value is None or value >= 1, f"training.{name}", value, "1 or more")
-        for name in ("warmup_epochs", "warmup_updates", "seed", "final_learning_rate", "weight_decay"):
+        for name in (
+            "warmup_epochs",
+            "warmup_updates",
+            "seed",
+            "final_learning_rate",
+            "plateau_patience",
+            "minimum_learning_rate",
+            "weight_decay",
+            "weight_penalty",
+        ):
             value = getattr(self, name)
             _require(value is None or value >= 0, f"training.{name}", value, "0 or more")
+        self._check_schedule()
         _require(self.clip is None or self.clip > 0, "training.clip", self.clip, "above 0, or null")
-        _require(
-            self.learning_rate >= self.final_learning_rate and self.learning_rate > 0,
-            "training.learning_rate",
-            self.learning_rate,
-            f"above 0 and at least training.final_learning_rate, which is {self.final_learning_rate:g}",
-        )
         for warmup, length in (("warmup_epochs", "epochs"), ("warmup_updates", "updates")):
             short, long = getattr(self, warmup), getattr(self, length)
             if short is not None and long is not None:
@@ -99,6 +141,8 @@ class TrainingRecipe:
             _require(
                 self.stop_after_epochs <= self.epochs, "training.stop_after_epochs", self.stop_after_epochs, accepted
             )
+        if self.flag is not None:
+            _require(not self.compile, "training.compile", self.compile, "false with training.flag")
         if self.freeze_encoder:
             accepted = "all, as training.freeze_encoder is true and new embeddings have to be trained"
             _require(self.transfer == "all", "training.transfer", self.transfer, accepted)
@@ -107,3 +151,26 @@ class TrainingRecipe:
             fitting = [name for name, metric in METRICS.items() if kinds & set(metric.kinds)]
             accepted = f"{', '.join(fitting)}, which fit training.loss {self.loss}"
             _require(self.metric in fitting, "training.metric", self.metric, accepted)
+
+    def _check_schedule(self) -> None:
+        """Raise if a key of another schedule is given, or one of this schedule's does not fit."""
+        fields = type(self).__dataclass_fields__
+        applies = KEYS_OF_SCHEDULE[self.schedule]
+        for name in SCHEDULE_KEYS:
+            value = getattr(self, name)
+            if name not in applies and value != fields[name].default:
+                readers = ", ".join(schedule for schedule, keys in KEYS_OF_SCHEDULE.items() if name in keys)
+                raise InputError(
+                    f"training.{name} is {short(value)}, which training.schedule {self.schedule} does not read; "
+                    f"accepted: with training.schedule {readers}"
+                )
+        lowest = "final_learning_rate" if self.schedule in ("linear", "cosine") else "minimum_learning_rate"
+        bound = getattr(self, lowest)
+        accepted = "above 0" if bound is None else f"above 0 and at least training.{lowest}, which is {bound:g}"
+        fits = self.learning_rate > 0 and self.learning_rate >= (bound or 0.0)
+        _require(fits, "training.learning_rate", self.learning_rate, accepted)
+        if self.schedule == "plateau":
+            factor = self.plateau_factor
+            _require(factor is None or 0 < factor < 1, "training.plateau_factor", factor, "above 0 and below 1")
+            accepted = "1 with training.schedule plateau, which reads every epoch's validation loss"
+            _require(self.evaluate_every == 1, "training.evaluate_every", self.evaluate_every, accepted)

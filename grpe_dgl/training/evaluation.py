@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 import torch
 from torch import Tensor
 
-from grpe_dgl.checkpoint.target_units import in_target_unit
+from grpe_dgl.checkpoint.target_units import in_target_unit, standardise
 from grpe_dgl.data.batching.parts import Division, Part, Placement, collate_parts, rows_in_order
 from grpe_dgl.data.dataset import Batches, Dataset, Split
 from grpe_dgl.errors import InputError
@@ -16,6 +16,7 @@ from grpe_dgl.objectives import METRICS, METRICS_OF_KIND
 from grpe_dgl.schema import Schema, Task
 from grpe_dgl.training.distributed import SINGLE, Processes
 from grpe_dgl.training.loss_window import UPDATES_BETWEEN_READS
+from grpe_dgl.training.losses import LOSS_FUNCTIONS
 from grpe_dgl.training.metrics import METRIC_FUNCTIONS, is_defined
 from grpe_dgl.training.precision import autocast
 from grpe_dgl.training.prefetch import Transfer, prefetch
@@ -147,6 +148,12 @@ def measure(metric: str, predictions: Tensor, labels: Tensor, batch: Tensor | No
         return compute(metric, predictions, labels, batch)
     except InputError:
         return float("nan")
+
+
+def split_loss(loss: str, predictions: Tensor, labels: Tensor, schema: Schema) -> float:
+    """Return a loss over a whole split, in the unit of training, for predictions in the unit of the labels."""
+    terms = LOSS_FUNCTIONS[loss](standardise(predictions, schema), standardise(labels, schema))
+    return float(terms.mean)
 
 
 def by_target(

@@ -9,9 +9,10 @@ import torch
 from torch.nn.parallel import DistributedDataParallel
 
 from grpe_dgl.data.dataset import Batches, Dataset
+from grpe_dgl.errors import InputError
 from grpe_dgl.recipe import TrainingRecipe
 from grpe_dgl.training.distributed import SINGLE, Processes
-from grpe_dgl.training.evaluation import batch_of_rows, has_validation, measure, predict_split
+from grpe_dgl.training.evaluation import batch_of_rows, has_validation, measure, predict_split, split_loss
 from grpe_dgl.training.history import early_stopping_is_due
 from grpe_dgl.training.loss_window import LossWindow
 from grpe_dgl.training.schedule import Schedule
@@ -80,8 +81,14 @@ def train(
     if validated:
         valid_labels = data.valid.labels()
         valid_batches = batch_of_rows(data.valid, training.batch_size)
+    elif schedule.kind == "plateau":
+        raise InputError(
+            f"training.schedule is plateau, which follows the validation loss, and {data.store.path} has no graphs in "
+            "the split valid; accepted: linear, cosine, constant"
+        )
 
-    while len(state.history) < schedule.epochs and not early_stopping_is_due(state.history, training):
+    while not schedule.has_ended(state.history) and not early_stopping_is_due(state.history, training):
+        current = schedule.after(state.history)
         epoch = len(state.history)
         first_update = state.history[-1]["updates"] if state.history else 0
         clock = _Clock(state.sums.seconds)
@@ -93,9 +100,11 @@ def train(
                 if state.update == schedule.last_update:
                     break
                 clock.lap("assembly")
-                rate = schedule.at(state.update)
+                rate = current.at(state.update)
                 state.optimizer.zero_grad(set_to_none=True)
-                own, normaliser = compute_gradients(model, batch, training, processes, clock.lap)
+                own, normaliser = compute_gradients(
+                    model, batch, training, processes, clock.lap, update=state.update, rate=rate
+                )
                 losses.add(state.update, own, processes.all_reduce(own), normaliser, batch.indices)
                 if losses.pending == losses.capacity:
                     losses.read(state.sums)
@@ -106,7 +115,7 @@ def train(
                     after_step(losses.last, rate)
                 clock.lap("bookkeeping")
         losses.read(state.sums)
-        row = _row(state, epoch, schedule, training.metric)
+        row = _row(state, epoch, current, training.metric)
         if validated and ((epoch + 1) % training.evaluate_every == 0 or epoch + 1 == schedule.epochs):
             begin = time.perf_counter()
             predictions = predict_split(
@@ -119,6 +128,8 @@ def train(
                 division=division,
             )
             row[f"valid_{training.metric}"] = measure(training.metric, predictions, valid_labels, valid_batches)
+            if schedule.kind == "plateau":
+                row["valid_loss"] = split_loss(training.loss, predictions, valid_labels, schema)
             row["seconds_evaluation"] = time.perf_counter() - begin
         state.history = [*state.history, row]
         state.sums = Sums()
@@ -126,13 +137,14 @@ def train(
 
 
 def _row(state: State, epoch: int, schedule: Schedule, metric: str) -> dict[str, Any]:
-    """Return an epoch's row of history; the two columns of the evaluation are filled in later."""
+    """Return an epoch's row of history; the columns of the evaluation are filled in later."""
     return {
         "epoch": epoch + 1,
         "updates": state.update,
         "learning_rate": schedule.at(state.update - 1),
         "train_loss": state.sums.loss / state.sums.weight if state.sums.weight else None,
         f"valid_{metric}": None,
+        **({"valid_loss": None} if schedule.kind == "plateau" else {}),
         **{f"seconds_{part}": seconds for part, seconds in state.sums.seconds.items()},
         "seconds_evaluation": 0.0,
     }

@@ -70,6 +70,18 @@ def mse(
     return _terms((predictions - targets).square().sum(), "mse", labels, all_reduce, counts)
 
 
+def huber(
+    predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None, counts: Tensor | None = None
+) -> LossTerms:
+    """Half the squared error where it is below 1, the absolute error less a half above; arguments as for `l1`.
+
+    Its unit is that of training, in which standardised targets have a deviation of 1.
+    """
+    predictions, targets, _ = _present(predictions, labels)
+    summed = F.huber_loss(predictions, targets, reduction="sum", delta=1.0)
+    return _terms(summed, "huber", labels, all_reduce, counts)
+
+
 def bce(
     predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None, counts: Tensor | None = None
 ) -> LossTerms:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
 from grpe_dgl.data.batching.parts import Division
 from grpe_dgl.data.dataset import Dataset
 from grpe_dgl.data.identity import DataIdentity
+from grpe_dgl.data.molecules.coverage import Coverage
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.atomic_file import write_text
 from grpe_dgl.models.model import GraphModel
@@ -63,6 +64,7 @@ def run(
     callbacks: Callbacks = NO_CALLBACKS,
     backend: str | None = None,
     padded: bool | None = None,
+    measured: Sequence[str] | None = None,
     about: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Train one model with one seed, or resume its training, and return its results.
@@ -91,6 +93,8 @@ def run(
         See `grpe_dgl.ops.relative_attention`.
     padded
         See `grpe_dgl.training.loop.train`.
+    measured
+        The splits that the best model is measured on at the end; None: every labelled one.
     about
         Further entries of ``results.json``, which say what the run is a part of.
     """
@@ -108,6 +112,8 @@ def run(
     memory = PeakMemory(processes.device)
 
     schema = data.schema
+    is_molecules = schema.vocabulary == "ogb"
+    coverage = Coverage.of(data.store, data.train.index) if is_molecules and processes.is_main else None
     torch.manual_seed(training.seed)  # every process starts from the same weights
     model = build_model(recipe.model, schema, backend=backend)
     provenance = {} if start is None else start(model)
@@ -150,6 +156,7 @@ def run(
             provenance=provenance,
             training=resume,
             data_identity=identity,
+            coverage=coverage,
         ).save(path)
 
     batches = training_batches(data, training, processes)
@@ -189,7 +196,7 @@ def run(
         processes.wait()
     stopped_early = len(state.history) < schedule.epochs
     division = training_division(model, training, processes.device, padded)
-    results = _finish(recipe, data, files, state, processes, division, memory)
+    results = _finish(recipe, data, files, state, processes, division, memory, measured)
     results |= {"stopped_early": stopped_early, "data": _describe_data(data, identity), **(about or {})}
     if processes.is_main:
         files.write_results(results)
@@ -199,11 +206,18 @@ def run(
 
 def _require_supported(model: GraphModel, recipe: Recipe) -> None:
     """Raise if the recipe asks for a way to compute that the model's family does not have."""
-    for key, supported in (("checkpoint_layers", model.checkpoints_layers), ("compile", model.takes_padded)):
-        if getattr(recipe.training, key) and not supported:
+    for key, supported, accepted in (
+        ("checkpoint_layers", model.checkpoints_layers, "false"),
+        ("compile", model.takes_padded, "false"),
+        ("flag", model.node_embedding is not None, "null"),
+        ("weight_penalty", model.weight_norm() is not None, "0"),
+    ):
+        value = getattr(recipe.training, key)
+        if value and not supported:
+            found = {True: "true"}.get(value, "given" if key == "flag" else value)
             raise InputError(
-                f"training.{key} is true, which models of the family {recipe.model.NAME} do not support; "
-                "accepted: false"
+                f"training.{key} is {found}, which models of the family {recipe.model.NAME} do not support; "
+                f"accepted: {accepted}"
             )
 
 
@@ -221,8 +235,12 @@ def _finish(
     processes: Processes,
     division: Division,
     memory: PeakMemory,
+    measured: Sequence[str] | None,
 ) -> dict[str, Any]:
-    """Evaluate the best model on every labelled split, write predictions and curves, and return the results."""
+    """Evaluate the best model on every labelled split, or those `measured`, write predictions and curves.
+
+    Returns the results.
+    """
     training = recipe.training
     assert training.metric is not None and training.loss is not None
     processes.wait()
@@ -231,7 +249,7 @@ def _finish(
     index = best_epoch(state.history, training.metric) if has_validation(data) else len(state.history) - 1
     splits = {}
     for name, split in data.splits.items():
-        if not len(split) or not is_labelled(split):
+        if (measured is not None and name not in measured) or not len(split) or not is_labelled(split):
             continue
         predictions = predict_split(
             state.model,

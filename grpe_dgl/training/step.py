@@ -17,6 +17,7 @@ from grpe_dgl.padded import PaddedBatch
 from grpe_dgl.recipe import TrainingRecipe
 from grpe_dgl.schema import Schema
 from grpe_dgl.training.distributed import Processes
+from grpe_dgl.training.flag import Perturbation
 from grpe_dgl.training.losses import LOSS_FUNCTIONS, label_counts
 from grpe_dgl.training.precision import autocast
 from grpe_dgl.training.prefetch import Transfer, prefetch
@@ -89,31 +90,67 @@ def compute_gradients(
     training: TrainingRecipe,
     processes: Processes,
     lap: Callable[[str], object] = lambda part: None,
+    *,
+    update: int = 0,
+    rate: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
     """Add the gradients of a batch's loss to the parameters'; return this process's sum and the global normaliser.
 
     The parts share the normaliser of the whole batch, so that their gradients add up to those of one piece. With
-    several processes gradients are exchanged once, with the last part's. `lap` is called with ``"forward"`` and
-    ``"backward"`` after each.
+    several processes gradients are exchanged once, with the last part's. With ``training.flag`` the sum is the mean of
+    its steps; ``training.weight_penalty`` is not part of the sum.
+
+    Parameters
+    ----------
+    model
+        A `GraphModel`, or one in DistributedDataParallel.
+    batch
+        This process's share.
+    training
+        Resolved: the loss is given.
+    processes
+        The processes that train together.
+    lap
+        Called with ``"forward"`` and ``"backward"`` after each.
+    update
+        The number of the update, for FLAG's random numbers.
+    rate
+        The learning rate of the update, for the weight penalty.
     """
     assert training.loss is not None
+    inner = model.module if isinstance(model, DistributedDataParallel) else model
+    assert isinstance(inner, GraphModel)
     counts = processes.all_reduce(batch.counts.to(processes.device, non_blocking=True))
+    steps = 1 if training.flag is None else training.flag.steps
     total: Tensor | None = None
     for number, part in enumerate(batch.parts):
-        last = number == len(batch.parts) - 1
-        with contextlib.nullcontext() if last else _unsynchronised(model):
-            with autocast(training.precision, processes.device):
-                outputs = model(part.graph)
-            label = part.label
-            if isinstance(part.graph, PaddedBatch) and outputs.dim() == 3:  # a node task
-                outputs, label = outputs.flatten(0, 1), label.flatten(0, 1)
-            terms = LOSS_FUNCTIONS[training.loss](outputs, label, None, counts)
-            lap("forward")
-            # DistributedDataParallel averages over processes; times their number that is the gradient of the sum.
-            (processes.world_size * terms.sum / terms.normaliser).backward()
-            lap("backward")
-        summed = terms.sum.detach().double()
-        total = summed if total is None else total + summed
+        perturbation = None
+        if training.flag is not None:
+            indices, step_size = batch.indices[part.places], training.flag.step_size
+            perturbation = Perturbation(part.graph, indices, step_size=step_size, seed=training.seed, update=update)
+        for step in range(steps):
+            last = number == len(batch.parts) - 1 and step == steps - 1
+            with contextlib.nullcontext() if last else _unsynchronised(model):
+                perturbed = contextlib.nullcontext() if perturbation is None else perturbation.applied(inner)
+                with perturbed, autocast(training.precision, processes.device):
+                    outputs = model(part.graph)
+                label = part.label
+                if isinstance(part.graph, PaddedBatch) and outputs.dim() == 3:  # a node task
+                    outputs, label = outputs.flatten(0, 1), label.flatten(0, 1)
+                terms = LOSS_FUNCTIONS[training.loss](outputs, label, None, counts)
+                # DistributedDataParallel averages over processes; times their number that is the gradient of the sum.
+                loss = processes.world_size * terms.sum / terms.normaliser / steps
+                if last and training.weight_penalty:
+                    penalty = inner.weight_norm()
+                    assert penalty is not None  # run() refuses models without one
+                    loss = loss + training.weight_penalty * rate * penalty
+                lap("forward")
+                loss.backward()
+                lap("backward")
+            if perturbation is not None and step < steps - 1:
+                perturbation.ascend()
+            summed = terms.sum.detach().double() / steps
+            total = summed if total is None else total + summed
     assert total is not None
     return total, terms.normaliser
 

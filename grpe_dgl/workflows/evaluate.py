@@ -88,6 +88,8 @@ def evaluate(
     data = load(dataset_folder, view=checkpoint.recipe.model.view)
     own.require_same_input(data.schema, what=str(dataset_folder))
     own.require_same_task(data.schema, what=str(dataset_folder))
+    if (warning := own.different_molecules(data.schema, what=str(dataset_folder))) is not None:
+        warnings.warn(warning, stacklevel=2)
     prepare_encodings(data.store, data.view.encodings)
     chosen = data[split]
     labelled = is_labelled(chosen)

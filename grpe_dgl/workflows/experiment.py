@@ -28,6 +28,8 @@ from grpe_dgl.workflows.plan import FinishedRun, PlannedRun, plan
 from grpe_dgl.workflows.setting import describe_setting, differences
 from grpe_dgl.workflows.summary import summarise, write_summary
 
+DATA = "data"
+"""The folder of a dataset that belongs to one run alone; a folder with nothing else is a new one."""
 SECONDS_TO_APPEAR = 10.0  # for a new file in a folder that another machine exports
 
 
@@ -56,6 +58,7 @@ def run_experiment(
     start: Callable[[GraphModel], dict[str, Any]] | None = None,
     written: Recipe | None = None,
     differs: Sequence[str] = (),
+    measured: Sequence[str] | None = None,
     name: str | None = None,
     variant: str | None = None,
     callbacks: ExperimentCallbacks | None = None,
@@ -88,6 +91,8 @@ def run_experiment(
         number of the paper. Those that quote a number of a shipped recipe are compared with that recipe.
     differs
         What else differs from the setting of the paper's number, such as the model that `start` takes weights from.
+    measured
+        See `grpe_dgl.training.run.run`.
     name
         The recipe's name, for ``results.json``.
     variant
@@ -110,7 +115,7 @@ def run_experiment(
     launched_by = launchers(processes)
     with contextlib.ExitStack() as stack:
         if processes.is_main:
-            _prepare_folder(recipe, out, resume=resume, launched_by=launched_by, stack=stack)
+            prepare_folder(recipe, out, resume=resume, launched_by=launched_by, stack=stack)
             for planned in planned_runs:
                 prepare_encodings(data.store, planned.recipe.model.view.encodings)
         processes.wait()
@@ -132,6 +137,7 @@ def run_experiment(
                     processes=processes,
                     stop=stop,
                     callbacks=of_run,
+                    measured=measured,
                     about=about,
                 )
             marks = differences(own, data.manifest, data.task, as_written)
@@ -147,7 +153,7 @@ def _without_variants(recipe: Recipe, variant: str | None) -> Recipe:
     return recipe if variant is None or variant not in recipe.variants else recipe.variant(variant)
 
 
-def _prepare_folder(
+def prepare_folder(
     recipe: Recipe, out: Path, *, resume: bool, launched_by: list[str], stack: contextlib.ExitStack
 ) -> None:
     """Make the folder of an experiment, or check that it can be resumed with this recipe; lock it for `stack`."""
@@ -159,7 +165,7 @@ def _prepare_folder(
         stack.enter_context(exclusive(out, what="is training"))
     except OSError as error:
         raise InputError(f"{out} cannot be written to: {error.strerror}") from None
-    if any(not file.name.startswith(".") for file in out.iterdir()):
+    if any(not file.name.startswith(".") and file.name != DATA for file in out.iterdir()):
         if not resume and not began(out, launched_by):
             raise InputError(f"{out} exists already, and resume is not set", hint="resume_run")
         if not saved.exists():

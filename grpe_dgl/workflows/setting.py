@@ -43,10 +43,17 @@ def differences(
     if setting is None:
         return []
     return [
+        *_own_differences(recipe.paper),
         *key_differences(recipe, setting, task, ignored),
         *_start_differences(recipe, setting),
         *data_differences(manifest, setting.dataset),
     ]
+
+
+def _own_differences(paper: Paper | None) -> list[str]:
+    """Return what the recipe itself says about its model and that of the number."""
+    ours = ["a configuration of ours"] if paper is not None and paper.configuration == "ours" else []
+    return ours if paper is None or paper.differs is None else [*ours, paper.differs]
 
 
 def paper_setting(recipe: Recipe, written: Recipe | None = None) -> Recipe | None:

@@ -10,11 +10,20 @@ import yaml
 
 from grpe_dgl.models.grpe.settings import GRPESettings
 from grpe_dgl.objectives import LOSSES_OF_KIND, METRICS_OF_KIND
-from grpe_dgl.recipe import Paper, Recipe, TrainingRecipe, Variant, load_recipe
+from grpe_dgl.recipe import Flag, Paper, Recipe, TrainingRecipe, Variant, load_recipe
 from grpe_dgl.recipe.fields import kind_of
+from grpe_dgl.recipe.pretraining import PretrainingRecipe
 
 TEXT = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
-SECTIONS = {"": Recipe, "model.": GRPESettings, "training.": TrainingRecipe, "paper.": Paper, "variants.NAME.": Variant}
+SECTIONS = {
+    "": Recipe,
+    "model.": GRPESettings,
+    "training.": TrainingRecipe,
+    "pretraining.": PretrainingRecipe,
+    "training.flag.": Flag,
+    "paper.": Paper,
+    "variants.NAME.": Variant,
+}
 
 
 def _default(field: dataclasses.Field) -> str:

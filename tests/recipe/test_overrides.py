@@ -2,7 +2,7 @@ import pytest
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.recipe import load_recipe
-from grpe_dgl.recipe.overrides import shorten
+from grpe_dgl.recipe.overrides import merge_overrides, shorten
 
 TEXT = """
 model: {preset: tiny}
@@ -76,3 +76,15 @@ def test_overrides_that_do_not_fit_are_refused(path, override, message):
 )
 def test_a_shorter_schedule_keeps_the_share_of_its_warmup(training, epochs, changes):
     assert shorten(training, epochs) == changes
+
+
+def test_another_family_or_schedule_removes_the_keys_that_it_does_not_read():
+    recipe = load_recipe("zinc", ["model.name=gcn", "model.preset=500k", "training.schedule=constant"])
+    assert (recipe.model.NAME, recipe.model.layers, recipe.model.hidden_size) == ("gcn", 16, 172)
+    assert (recipe.training.schedule, recipe.training.warmup_updates) == ("constant", 40_000)
+    plateau = recipe.override({"training.schedule": "plateau", "training.epochs": 9, "model.name": "gcn"})
+    assert (plateau.training.warmup_updates, plateau.training.epochs, plateau.model) == (None, 9, recipe.model)
+    assert merge_overrides({"training.updates": 5, "model.layers": 2}, {"training.epochs": 3}) == {
+        "model.layers": 2,
+        "training.epochs": 3,
+    }

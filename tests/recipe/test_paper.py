@@ -1,5 +1,6 @@
 """The numbers of the recipes are those of the paper's tables: the LaTeX source is parsed where it is at hand."""
 
+import functools
 import re
 from pathlib import Path
 
@@ -37,9 +38,12 @@ PLACES = {
 }
 
 
+@functools.cache
 def _papers() -> dict[tuple[str, str | None], Paper]:
     papers = {}
     for name in shipped_recipes():
+        if name.startswith("table_"):
+            continue  # tests/recipe/test_tables.py
         recipe = load_recipe(name)
         for variant, paper in [(None, recipe.paper), *((key, row.paper) for key, row in recipe.variants.items())]:
             if paper is not None:
@@ -187,6 +191,6 @@ def test_files_recipes_and_keys_of_the_page_exist():
     for key in keys:
         section, name = key.split(".")
         assert name in recipe[section], key
-    assert {name for name in shipped_recipes() if name not in words} == {"demo", "property", "zinc_short"}
+    assert {name for name in shipped_recipes() if name not in words} == {"demo", "pretrain", "property", "zinc_short"}
     metrics = {"rocauc", "ap", "mae", "sbm_accuracy"}
     assert metrics <= words and metrics <= set(METRICS)

@@ -115,7 +115,7 @@ def test_a_float_may_be_written_as_yaml_reads_2e_4():
         ),
         (
             _with(training={"loss": "bec"}),
-            "training.loss is 'bec' (a text) (did you mean bce?); accepted: l1, mse, bce",
+            "training.loss is 'bec' (a text) (did you mean bce?); accepted: l1, mse, huber, bce",
         ),
         (_with(model={"num_heads": 7}), "model.num_heads is 7; accepted: a divisor of model.hidden_size, which is 64"),
         (_with(model={"layers": 0}), "model.layers is 0; accepted: 1 or more"),

@@ -6,7 +6,16 @@ import torch.nn.functional as F
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.objectives import LOSSES
-from grpe_dgl.training.losses import LOSS_FUNCTIONS, LossTerms, bce, cross_entropy, l1, mse, weighted_cross_entropy
+from grpe_dgl.training.losses import (
+    LOSS_FUNCTIONS,
+    LossTerms,
+    bce,
+    cross_entropy,
+    huber,
+    l1,
+    mse,
+    weighted_cross_entropy,
+)
 
 NAN = math.nan
 
@@ -33,6 +42,12 @@ def test_bce_literal():
 def test_cross_entropy_literal():
     terms = cross_entropy(torch.tensor([[0.0, 0.0, 0.0], [9.0, 1.0, 0.0]]), torch.tensor([2, -1]))
     assert terms.mean.item() == pytest.approx(math.log(3))
+
+
+def test_huber_literal():
+    predictions, labels = torch.tensor([[0.5, 3.0, 7.0]]), torch.tensor([[0.0, 0.0, torch.nan]])
+    terms = huber(predictions, labels)
+    assert (terms.sum.item(), terms.normaliser.item()) == (0.125 + 2.5, 2.0)
 
 
 def test_weighted_cross_entropy_literal():
@@ -110,7 +125,7 @@ def test_bf16_predictions_are_summed_in_float32():
     assert terms.mean.item() == 1.0
 
 
-@pytest.mark.parametrize("loss", [l1, mse, bce])
+@pytest.mark.parametrize("loss", [l1, mse, huber, bce])
 def test_labels_of_another_shape_are_refused(loss):
     with pytest.raises(InputError, match=r"labels have shape \(3,\).*\(3, 1\)"):
         loss(torch.zeros(3, 1), torch.zeros(3))
@@ -126,7 +141,7 @@ def test_classes_that_do_not_fit_are_refused(loss):
 
 def _example(name: str) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(0)
-    if name in ("l1", "mse", "bce"):
+    if name in ("l1", "mse", "huber", "bce"):
         labels = torch.randn(23, 3, generator=generator, dtype=torch.float64)
         predictions = torch.randn(23, 3, generator=generator, dtype=torch.float64)
         return predictions, (labels > 0).double() if name == "bce" else labels

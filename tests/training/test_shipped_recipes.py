@@ -1,9 +1,12 @@
 """Every shipped recipe, and each of its variants, takes a step on tiny data."""
 
+import dataclasses
+
 import pytest
 
 import grpe_dgl.data
 from grpe_dgl.checkpoint.file import load_checkpoint
+from grpe_dgl.data.encodings.prepare import prepare_encodings
 from grpe_dgl.recipe import load_recipe, shipped_recipes
 from grpe_dgl.training.run import run
 from grpe_dgl.training.stop_request import Stopped
@@ -11,7 +14,13 @@ from grpe_dgl.workflows.plan import plan
 from tests.training.test_run import Stop
 from tests.training.tiny import write_dataset
 
-KIND_OF_LOSS = {"l1": "regression", "bce": "binary", "weighted_cross_entropy": "multiclass", None: "regression"}
+KIND_OF_LOSS = {
+    "l1": "regression",
+    "huber": "regression",
+    "bce": "binary",
+    "weighted_cross_entropy": "multiclass",
+    None: "regression",
+}
 SMALL = {"model.layers": 2, "model.hidden_size": 64, "model.ffn_size": 16, "training.batch_size": 4, "training.runs": 1}
 
 
@@ -23,7 +32,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", shipped_recipes())
+@pytest.mark.parametrize("name", [name for name in shipped_recipes() if not name.startswith("table_")])
 def test_takes_a_step(name, folder, tmp_path):
     recipe = load_recipe(name)
     length = {"training.updates": 50} if recipe.training.updates else {}
@@ -35,3 +44,25 @@ def test_takes_a_step(name, folder, tmp_path):
         with pytest.raises(Stopped):
             run(planned.recipe, data, planned.folder, stop=Stop(1))
         assert load_checkpoint(planned.folder / "last.ckpt").training["update"] == 1
+
+
+@pytest.mark.parametrize("name", [name for name in shipped_recipes() if name.startswith("table_")])
+def test_every_row_of_a_table_takes_a_step(name, folder, tmp_path):
+    recipe = load_recipe(name)
+    for variant in recipe.variants:
+        chosen = recipe.variant(variant)
+        sizes = {"layers": 2, "hidden_size": 20 if chosen.model.NAME in ("pna", "mpnn") else 16}
+        sizes |= {"num_heads": 2, "ffn_size": 16, "components": 2, "head_sizes": [8], "head_dropout": [0.1]}
+        sizes |= {"encoding_size": 4, "encoding_heads": 2, "encoding_ffn": 8, "edge_size": 4}
+        sizes |= {"tables": "ogb"}  # of Graphormer: the tiny data has two node columns
+        fields = {field.name for field in dataclasses.fields(chosen.model) if getattr(chosen.model, field.name)}
+        own = {key: value for key, value in sizes.items() if key in fields}
+        changes = {f"model.{key}": value for key, value in own.items()}
+        chosen = chosen.override({**changes, "training.batch_size": 4, "training.runs": 1})
+        path = folder / KIND_OF_LOSS[recipe.training.loss]
+        data = grpe_dgl.data.load(path, view=chosen.model.view)
+        prepare_encodings(data.store, data.view.encodings)
+        with pytest.raises(Stopped):
+            run(chosen, data, tmp_path / variant, stop=Stop(1))
+        weights = load_checkpoint(tmp_path / variant / "last.ckpt").weights
+        assert all(tensor.isfinite().all() for tensor in weights.values())

@@ -34,7 +34,10 @@ def test_nothing_differs_in_the_recipes_own_setting():
         chosen = load_recipe(name)
         if chosen.dataset is not None:
             for variant in chosen.variants or [None]:
-                assert found(name, variant=variant) == []
+                paper = chosen.paper if variant is None else chosen.variants[variant].paper
+                expected = ["a configuration of ours"] if paper and paper.configuration == "ours" else []
+                expected += [paper.differs] if paper and paper.differs else []
+                assert found(name, variant=variant) == expected
     assert found("zinc", {"training.seed": 7, "description": "x"}) == []
 
 
@@ -87,7 +90,7 @@ def test_from_scratch_instead_of_a_trained_model():
 
 
 def test_numbers_of_the_paper_are_quoted_once():
-    chosen = [load_recipe(name) for name in shipped_recipes()]
+    chosen = [load_recipe(name) for name in shipped_recipes() if not name.startswith("table_")]
     papers = [each.paper for each in chosen]
     papers += [variant.paper for each in chosen for variant in each.variants.values()]
     numbers = [(paper.table, *paper.numbers.items()) for paper in papers if paper is not None and paper.numbers]

@@ -11,6 +11,7 @@ from grpe_dgl.data.catalogue import MOLECULES
 from grpe_dgl.data.molecules.canonical import canonicalise
 from grpe_dgl.data.molecules.columns import MoleculeColumns
 from grpe_dgl.data.molecules.smiles import MAX_NODES, graphs_of_smiles
+from grpe_dgl.data.molecules.standardise import standardise
 from grpe_dgl.data.store.arrays import ArraysInMemory, GraphArrays
 from grpe_dgl.data.store.validation import pack
 from grpe_dgl.schema import unlabelled
@@ -18,9 +19,14 @@ from grpe_dgl.schema import unlabelled
 _SCHEMA = unlabelled(MOLECULES)
 
 
-def read_molecules(smiles: Sequence[str], max_nodes: int = MAX_NODES) -> tuple[list[str | None], ArraysInMemory]:
-    """Return why each of R molecules has no graph, None where it has one, and the arrays of those that have one."""
-    run = pack(graphs_of_smiles(smiles, max_nodes=max_nodes, one_form=True), _SCHEMA)
+def read_molecules(
+    smiles: Sequence[str], max_nodes: int = MAX_NODES, *, standardised: bool = False
+) -> tuple[list[str | None], ArraysInMemory]:
+    """Return why each of R molecules has no graph, None where it has one, and the arrays of those that have one.
+
+    `standardised` is the model's `Schema.standardised_molecules`.
+    """
+    run = pack(graphs_of_smiles(smiles, max_nodes=max_nodes, one_form=True, standardised=standardised), _SCHEMA)
     errors: list[str | None] = [None] * len(smiles)
     for skip in run.graphs.skipped:
         errors[skip.row] = skip.reason
@@ -30,8 +36,8 @@ def read_molecules(smiles: Sequence[str], max_nodes: int = MAX_NODES) -> tuple[l
 def molecule_of_graph(smiles: str, arrays: GraphArrays, graph: int) -> Any | None:
     """Return the RDKit molecule whose atom i is node i of a graph; None if the SMILES does not give that graph.
 
-    A graph was made of its SMILES as given (OGB's datasets) or in its canonical form; the one whose atoms and bonds
-    equal the graph's is returned.
+    A graph was made of its SMILES as given (OGB's datasets), in its canonical form, or in the canonical form of its
+    standard form; the one whose atoms and bonds equal the graph's is returned.
     """
     nodes = slice(int(arrays.node_offsets[graph]), int(arrays.node_offsets[graph + 1]))
     edges = slice(int(arrays.edge_offsets[graph]), int(arrays.edge_offsets[graph + 1]))
@@ -40,7 +46,8 @@ def molecule_of_graph(smiles: str, arrays: GraphArrays, graph: int) -> Any | Non
             molecule = Chem.MolFromSmiles(smiles)
             if molecule is None:
                 return None
-            for candidate, text in (canonicalise(molecule, smiles), (molecule, smiles)):
+            standard = canonicalise(*standardise(molecule, smiles))
+            for candidate, text in (canonicalise(molecule, smiles), (molecule, smiles), standard):
                 columns = MoleculeColumns()
                 columns.add(candidate, text)
                 features = columns.node_feat()

@@ -1,6 +1,6 @@
 """SMILES to graphs, many molecules at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
@@ -15,6 +15,7 @@ from grpe_dgl.data.molecules.canonical import canonicalise
 from grpe_dgl.data.molecules.columns import MoleculeColumns
 from grpe_dgl.data.molecules.duplicates import structure_keys
 from grpe_dgl.data.molecules.no_molecule import NoMolecule
+from grpe_dgl.data.molecules.standardise import standardise
 from grpe_dgl.data.sources.raw_graphs import Graphs, Skipped
 
 MAX_NODES = 512
@@ -28,15 +29,17 @@ def graphs_of_smiles(
     first_row: int = 0,
     max_nodes: int = MAX_NODES,
     one_form: bool = False,
+    standardised: bool = False,
     structure_key: bool = False,
     scaffold_key: bool = False,
+    compute: Callable[[Any], npt.NDArray[Any]] | None = None,
 ) -> Graphs:
     """Return the graphs of molecules; what has no graph is skipped.
 
     The graphs equal those of ``ogb.utils.smiles2graph``: of the SMILES as given or, with `one_form`, of the canonical
     SMILES, so that a molecule has one graph however it was written.
 
-    Salts and fragments stay as they are given: parts of one graph that no path joins.
+    Salts and fragments stay as they are given, parts of one graph that no path joins, unless `standardised` is true.
 
     Parameters
     ----------
@@ -51,9 +54,13 @@ def graphs_of_smiles(
     one_form
         Whether molecules are brought to their canonical form first (see `grpe_dgl.data.molecules.canonical`). OGB's own
         datasets are made without.
+    standardised
+        Whether molecules are brought to their standard form first (see `grpe_dgl.data.molecules.standardise`).
     structure_key, scaffold_key
         Whether to give each molecule a number that equal molecules share (see `duplicates`), and one
         that molecules of the same scaffold share: columns 0 and 1 of `Graphs.key`, 0 where not requested.
+    compute
+        Instead of `label`: returns the label, (T,), of an RDKit molecule.
 
     Returns
     -------
@@ -61,15 +68,17 @@ def graphs_of_smiles(
         Of the G molecules that were not skipped; `node_feat` is (N, 9) uint8, `edge_type` is 0..59.
     """
     columns = MoleculeColumns()
-    kept, sizes, scaffolds, skipped = [], [], [], []
+    kept, sizes, scaffolds, skipped, computed = [], [], [], [], []
     with BlockLogs():  # RDKit logs what it cannot read to standard error; here the reason is returned
         for i, text in enumerate(smiles):
             try:
                 molecule = Chem.MolFromSmiles(text)
                 reason = _why_not(molecule, text, max_nodes)
                 if reason is None:
-                    molecule, written = canonicalise(molecule, text) if one_form else (molecule, text)
+                    molecule, written = standardise(molecule, text) if standardised else (molecule, text)
+                    molecule, written = canonicalise(molecule, written) if one_form else (molecule, written)
                     scaffold_of_row = _key(scaffold(molecule)) if scaffold_key else 0
+                    label_of_row = None if compute is None else compute(molecule)
                     columns.add(molecule, written)
             except KeyError as error:
                 reason = f"{text!r} has a bond that OGB's columns have no code for: {error.args[0]}"
@@ -81,6 +90,7 @@ def graphs_of_smiles(
             kept.append(i)
             sizes.append((molecule.GetNumAtoms(), 2 * molecule.GetNumBonds()))
             scaffolds.append(scaffold_of_row)
+            computed.append(label_of_row)
     num_nodes, num_edges = np.array(sizes, np.int64).reshape(-1, 2).T
     src, dst, edge_type = columns.edges()
     node_feat = columns.node_feat()
@@ -89,6 +99,10 @@ def graphs_of_smiles(
         key = np.zeros((len(kept), 2), np.uint64)
         key[:, 0] = structure_keys(num_nodes, num_edges, node_feat, src, dst) if structure_key else 0
         key[:, 1] = scaffolds
+    if compute is not None and kept:
+        of_kept = np.stack([values for values in computed if values is not None])
+    else:
+        of_kept = np.zeros((len(kept), 0), np.float32) if label is None else label[kept]
     return Graphs(
         num_nodes=num_nodes,
         num_edges=num_edges,
@@ -96,7 +110,7 @@ def graphs_of_smiles(
         src=src,
         dst=dst,
         edge_type=edge_type,
-        label=np.zeros((len(kept), 0), np.float32) if label is None else label[kept],
+        label=of_kept,
         smiles=tuple(smiles[i] for i in kept),
         skipped=tuple(skipped),
         key=key,
@@ -108,17 +122,19 @@ def scaffold(molecule: Any) -> str:
     return str(MurckoScaffold.MurckoScaffoldSmiles(mol=molecule, includeChirality=True))
 
 
-def canonical_key(smiles: str) -> int:
-    """Return a hash of a molecule's canonical SMILES; 0 if it cannot be read."""
-    text = canonical(smiles)
+def canonical_key(smiles: str, *, standardised: bool = False) -> int:
+    """Return a hash of a molecule's canonical SMILES, of its standard form if asked; 0 if it cannot be read."""
+    text = canonical(smiles, standardised=standardised)
     return 0 if text is None else _key(text)
 
 
-def canonical(smiles: str) -> str | None:
-    """Return RDKit's canonical SMILES of a molecule, or None if it cannot be read."""
+def canonical(smiles: str, *, standardised: bool = False) -> str | None:
+    """Return RDKit's canonical SMILES of a molecule, of its standard form if asked, or None if it cannot be read."""
     with BlockLogs():
         try:
             molecule = Chem.MolFromSmiles(smiles)
+            if molecule is not None and standardised:
+                molecule, _ = standardise(molecule, smiles)
             return None if molecule is None else str(Chem.MolToSmiles(molecule))
         except Exception:  # whatever RDKit raises for one molecule
             return None

@@ -1,5 +1,6 @@
 """A table of molecules: SMILES and one or more targets."""
 
+import dataclasses
 import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,13 +13,14 @@ import numpy.typing as npt
 
 from grpe_dgl.data import splits
 from grpe_dgl.data.molecules.smiles import MAX_NODES, canonical_key, graphs_of_smiles, with_lines
+from grpe_dgl.data.molecules.standardise import has_fragments
 from grpe_dgl.data.sources.raw_graphs import Graphs
 from grpe_dgl.data.sources.source import Job, Source
 from grpe_dgl.data.tables.number_format import NumberFormat
 from grpe_dgl.data.tables.table import Table
 from grpe_dgl.data.tables.targets import TargetScan, read_labels
 from grpe_dgl.errors import InputError
-from grpe_dgl.messages import counted
+from grpe_dgl.messages import Note, counted
 from grpe_dgl.schema import known_schema
 
 RUN = 2000  # molecules converted at a time
@@ -59,6 +61,9 @@ class CSVRequest:
     """For ``random`` and ``scaffold``: of train, valid and test."""
     seed: int = 0
     """For ``random``."""
+    standardise: bool = False
+    """Whether molecules are reduced to their largest fragment and neutralised; see
+    `grpe_dgl.data.molecules.standardise`."""
     max_nodes: int = MAX_NODES
     """Molecules of more atoms are skipped."""
     name: str | None = None
@@ -102,6 +107,8 @@ class CSVRequest:
             "canonical_smiles": True,  # from before, there are datasets of the molecules as written
         }
         settings |= self.numbers.settings()
+        if self.standardise:
+            settings["standardise"] = True
         if self.sheet is not None:
             settings["sheet"] = self.sheet
         if self.bad_labels != "refuse":
@@ -139,10 +146,11 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
     )
     split_place = None if request.split_column is None else table.place(request.split_column)
     split_codes = bytearray()  # per row: 0, 1, 2 of splits.NAMES, or 255 for none
-    num_rows = num_isotopes = 0
+    num_rows = num_isotopes = num_salts = 0
     for row, (line, cells) in enumerate(table.rows()):
         num_rows += 1
         scan.add(row, line, cells)
+        num_salts += has_fragments(cells[smiles])
         num_isotopes += bool(_ISOTOPE.search(cells[smiles]))
         if split_place is not None:
             split_codes.append(
@@ -152,6 +160,8 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
         raise InputError(f"{request.file} has no rows")
     task = scan.task()
     notes = [*table.notes, *scan.notes(task)]
+    if num_salts:
+        notes.append(_salts(num_salts, request.standardise))
     if num_isotopes:
         verb = "has isotopes, which are" if num_isotopes == 1 else "have isotopes, which are"
         notes.append(f"{counted(num_isotopes, 'molecule')} {verb} no part of the model's features: it cannot see them")
@@ -177,7 +187,7 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
             result = splits.index_split(index, rows, num_rows)
         if not len(result["train"]):
             raise InputError(f"{request.file}: the split {request.split!r} of {len(rows)} graphs leaves none for train")
-        if shared := _count_shared(table, smiles, structures, rows, result):
+        if shared := _count_shared(table, smiles, structures, rows, result, request.standardise):
             notes.append(f"{shared:,} molecules occur in more than one split (same canonical SMILES)")
         return result
 
@@ -193,11 +203,14 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
                 table.noun,
                 first,
                 request.max_nodes,
+                request.standardise,
                 request.split == "scaffold",
             )
 
     source = Source(
-        schema=known_schema("ogb", name=request.dataset, task=task),
+        schema=dataclasses.replace(
+            known_schema("ogb", name=request.dataset, task=task), standardised_molecules=request.standardise
+        ),
         origin=f"{request.file.name}, {request.split} split",
         num_rows=num_rows,
         jobs=jobs(),
@@ -215,6 +228,7 @@ def _convert(
     noun: str,
     first_row: int,
     max_nodes: int,
+    standardised: bool,
     scaffold_key: bool,
 ) -> Graphs:
     graphs = graphs_of_smiles(
@@ -223,6 +237,7 @@ def _convert(
         first_row=first_row,
         max_nodes=max_nodes,
         one_form=True,
+        standardised=standardised,
         structure_key=True,
         scaffold_key=scaffold_key,
     )
@@ -235,12 +250,13 @@ def _count_shared(
     structures: npt.NDArray[np.uint64],
     rows: npt.NDArray[np.int64],
     result: Mapping[str, npt.NDArray[np.int64]],
+    standardised: bool,
 ) -> int:
     """Return how many molecules occur in more than one split; only those with equal structure keys are compared."""
     suspects = np.isin(structures, splits.shared(structures, result))
     if not suspects.any():
         return 0
-    key_of = functools.lru_cache(maxsize=1 << 16)(canonical_key)
+    key_of = functools.lru_cache(maxsize=1 << 16)(functools.partial(canonical_key, standardised=standardised))
     molecules = np.zeros(len(rows), np.uint64)
     graph, graphs = 0, np.flatnonzero(suspects)
     for row, (_, cells) in enumerate(table.rows()):
@@ -248,6 +264,13 @@ def _count_shared(
             molecules[graphs[graph]] = key_of(cells[place])
             graph += 1
     return len(splits.shared(molecules, {name: index[suspects[index]] for name, index in result.items()}))
+
+
+def _salts(count: int, standardised: bool) -> Note:
+    found = f"{counted(count, 'molecule')} {'has' if count == 1 else 'have'} several fragments (salts, mixtures)"
+    if standardised:
+        return Note(f"{found}: the largest is kept, without charges where possible")
+    return Note(f"{found}, which are kept as they are", hint="standardise")
 
 
 def _split_code(cell: str, where: str) -> int:

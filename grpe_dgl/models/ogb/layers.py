@@ -11,14 +11,10 @@ from grpe_dgl.models.batch_norm import BatchNorm
 from grpe_dgl.models.edges import EdgeColumns
 
 
-def perceptron(hidden_size: int) -> list[nn.Module]:
-    """Return Linear, BN, ReLU, Linear, twice as wide in the middle."""
-    return [
-        nn.Linear(hidden_size, 2 * hidden_size),
-        BatchNorm(2 * hidden_size),
-        nn.ReLU(),
-        nn.Linear(2 * hidden_size, hidden_size),
-    ]
+def perceptron(hidden_size: int, expansion: int) -> list[nn.Module]:
+    """Return Linear, BN, ReLU, Linear, `expansion` times as wide in the middle."""
+    inner = expansion * hidden_size
+    return [nn.Linear(hidden_size, inner), BatchNorm(inner), nn.ReLU(), nn.Linear(inner, hidden_size)]
 
 
 class GINConvolution(nn.Module):
@@ -27,11 +23,11 @@ class GINConvolution(nn.Module):
     `dgl.nn.GINEConv` computes the same, but warns of every batch without edges, such as single atoms.
     """
 
-    def __init__(self, hidden_size: int, edge_columns: Sequence[int]) -> None:
+    def __init__(self, hidden_size: int, edge_columns: Sequence[int], expansion: int) -> None:
         super().__init__()
         self.edges = EdgeColumns(edge_columns, hidden_size)
         self.eps = nn.Parameter(torch.zeros(1))
-        self.perceptron = nn.Sequential(*perceptron(hidden_size))
+        self.perceptron = nn.Sequential(*perceptron(hidden_size, expansion))
 
     def forward(self, graph: dgl.DGLGraph, x: Tensor) -> Tensor:
         """Return new node states for x, (N, hidden_size)."""

@@ -13,8 +13,6 @@ from grpe_dgl.models.ogb.layers import GCNConvolution, GINConvolution, perceptro
 from grpe_dgl.models.ogb.settings import OGBSettings
 from grpe_dgl.schema import Schema
 
-CONVOLUTIONS: dict[str, type[GCNConvolution] | type[GINConvolution]] = {"gcn": GCNConvolution, "gin": GINConvolution}
-
 
 class OGBModel(MessagePassingModel):
     """GCN or GIN of the Open Graph Benchmark (Hu et al.).
@@ -33,13 +31,14 @@ class OGBModel(MessagePassingModel):
         super().__init__(schema, settings.hidden_size, readout=settings.readout)
         width, self.depth = settings.hidden_size, settings.layers
         self.nodes = node_input(schema, width)
-        convolution = CONVOLUTIONS[settings.CONVOLUTION]
-        self.convolutions = nn.ModuleList(convolution(width, schema.edge_columns) for _ in range(self.depth))
+        self.convolutions = nn.ModuleList(_convolution(settings, schema) for _ in range(self.depth))
         self.norms = nn.ModuleList(BatchNorm(width) for _ in range(self.depth))
         self.virtual_node = nn.Parameter(torch.zeros(width)) if settings.virtual_node else None
         updates = self.depth - 1 if settings.virtual_node else 0
         self.virtual_updates = nn.ModuleList(
-            nn.Sequential(*perceptron(width), BatchNorm(width), nn.ReLU(), nn.Dropout(settings.dropout))
+            nn.Sequential(
+                *perceptron(width, settings.expansion), BatchNorm(width), nn.ReLU(), nn.Dropout(settings.dropout)
+            )
             for _ in range(updates)
         )
         self.dropout = nn.Dropout(settings.dropout)
@@ -69,3 +68,9 @@ class OGBModel(MessagePassingModel):
             x = new
             hidden.append(x)
         return hidden
+
+
+def _convolution(settings: OGBSettings, schema: Schema) -> GCNConvolution | GINConvolution:
+    if settings.CONVOLUTION == "gcn":
+        return GCNConvolution(settings.hidden_size, schema.edge_columns)
+    return GINConvolution(settings.hidden_size, schema.edge_columns, settings.expansion)

@@ -56,6 +56,11 @@ class PHC(MessagePassingModel):
             hidden.append(x)
         return hidden
 
+    def weight_norm(self) -> Tensor:
+        """Return the sum over hypercomplex maps of the mean L2 norm over the n components of W's entries."""
+        maps = [module for module in self.modules() if isinstance(module, HypercomplexLinear)]
+        return torch.stack([module.weight.norm(dim=0).mean() for module in maps]).sum()
+
     def pool(self, graph: dgl.DGLGraph, x: Tensor) -> Tensor:
         """Return (graphs, hidden_size): the gated sum of node states (N, hidden_size)."""
         return pool(graph, self.pooling(x), self.readout)

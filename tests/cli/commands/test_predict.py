@@ -170,7 +170,7 @@ def test_paths_and_smiles_are_distinguished(model, tmp_path, monkeypatch):
     assert "the checkpoint comes first" in predict("t.csv", model, code=2).output
     (tmp_path / "runs").mkdir()
     trained.save(tmp_path / "runs" / "best.ckpt")
-    assert "did you mean runs/best.ckpt?" in predict("runs", "t.csv", code=1).output
+    assert "its best model so far is runs/best.ckpt" in predict("runs", "t.csv", code=1).output
 
 
 def test_the_column_of_molecules_in_any_case(model, tmp_path):

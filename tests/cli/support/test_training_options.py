@@ -2,7 +2,7 @@ import pytest
 
 from grpe_dgl.recipe import load_recipe, shipped_recipes
 from grpe_dgl.training.schedule import Schedule
-from grpe_dgl_cli.support.training_options import TrainingOptions, recipe_overrides
+from grpe_dgl_cli.support.training_options import TrainingOptions, change_recipe, recipe_overrides
 
 GIVEN = dict.fromkeys(TrainingOptions.__dataclass_fields__) | {"settings": (), "resume": False, "device": "cpu"}
 
@@ -51,3 +51,16 @@ def test_only_the_first_process_prints(capsys, monkeypatch):
     training = load_recipe("property").to_dict()["training"]
     assert overrides(training, epochs=3)["training.warmup_epochs"] == 0
     assert capsys.readouterr().out == ""
+
+
+def test_options_come_after_the_keys_of_a_variant():
+    options = TrainingOptions(**{**GIVEN, "epochs": 15, "settings": ("model.dropout=0.4",)})
+    table = load_recipe("table_zinc")
+    one = change_recipe(table.variant("egt"), TrainingOptions(**{**GIVEN, "epochs": 15}), source="table_zinc")
+    assert (one.training.epochs, one.training.learning_rate, one.model.NAME) == (15, 5e-4, "egt")
+    every = change_recipe(table, options, source="table_zinc")
+    assert {every.variant(name).training.epochs for name in every.variants} == {15}
+    graphormer = every.variant("graphormer")
+    assert (graphormer.training.updates, graphormer.training.warmup_epochs, graphormer.training.runs) == (None, 1, 4)
+    assert graphormer.training.warmup_updates is None and graphormer.model.dropout == 0.1
+    assert every.variant("gcn").model.dropout == 0.4 and every.variant("gcn").paper == table.variant("gcn").paper

@@ -270,3 +270,16 @@ def test_few_whole_numbers_may_be_classes(tmp_path, values):
     assert notes[1] == f"column 'y' has no other values than {shown}; they may be classes"
     assert notes[1].hint == "as_classes"
     assert len(csv_source(CSVRequest(file=file, targets=("y",), task="regression"))[1]) == 0
+
+
+def test_salts_are_counted_and_standardised_if_asked(tmp_path):
+    file = table(tmp_path, "smiles,y,s\nCC(=O)[O-].[Na+],1.5,train\nCC(=O)O,2,test\nCl.CN,3,train\n")
+    options = {"file": file, "targets": ("y",), "split": "column", "split_column": "s"}
+    source, run, _, notes = runs(CSVRequest(**options))
+    assert run.num_nodes.tolist() == [5, 4, 3] and not source.schema.standardised_molecules
+    assert notes[1] == "2 molecules have several fragments (salts, mixtures), which are kept as they are"
+    assert notes[1].hint == "standardise"
+    source, run, _, notes = runs(CSVRequest(**options, standardise=True))
+    assert run.num_nodes.tolist() == [4, 4, 2] and source.schema.standardised_molecules
+    assert notes[1].endswith("the largest is kept, without charges where possible") and source.settings["standardise"]
+    assert notes[2] == "1 molecules occur in more than one split (same canonical SMILES)"

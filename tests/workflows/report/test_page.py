@@ -58,8 +58,8 @@ def test_page_is_complete_and_hostile_names_stay_text(opened, folder):
     assert page.evaluate("window.hacked") is None and page.locator("main script, main img[src='x']").count() == 0
     shown = page.inner_text("body")
     assert HOSTILE in shown and HOSTILE_SMILES in shown and "0.5 <u> (test RMSE)" in shown and "2 <b>" in shown
-    for title in ("Comparison", "What was trained, and on what", "Results", "Training", "Predictions for the split test",
-                  "Best and worst predictions of the split test", "Attention", "Hardware and versions"):  # fmt: skip
+    for title in ("Comparison", "What was trained, and on what", "Results", "Training",
+                  "Predictions for the split test", "Best and worst predictions of the split test", "Attention", "Hardware and versions"):  # fmt: skip
         assert page.locator(f"h2:text-is('{title}'), h3:text-is('{title}')").count() == 1
     assert "training.epochs 3 instead of <b>9</b>" in shown and "another setting" in shown
     assert "it is not finished: it has 3 completed epochs and no results.json" in shown
@@ -159,10 +159,11 @@ TASKS = {
                np.array([[1, 0], [0, 0], [1, np.nan], [0, 0]], np.float32),
                ["a: ROC curve", "a: precision and recall", "a: calibration", "a: confusion at probability 0.5",
                 "all labels of the split are of one class"]),
-    "classes": ({"level": "graph", "kind": "multiclass", "targets": ["c"], "classes": ["x", "y<"], "metric": "accuracy"},
-                np.array([0, 1, 1, -1]), ["confusion", "y&lt;", "calibration"]),
+    "classes": ({"level": "graph", "kind": "multiclass", "targets": ["c"], "classes": ["x", "y<"],
+                 "metric": "accuracy"}, np.array([0, 1, 1, -1]), ["confusion", "y&lt;", "calibration"]),
     "nodes": ({"level": "node", "kind": "multiclass", "targets": ["c"], "classes": ["x", "y"],
-               "metric": "weighted_accuracy"}, np.array([0, 1, 1, -1]), ["2 of 2 nodes correct", "1 of 1 nodes correct", "confusion"]),
+               "metric": "weighted_accuracy"}, np.array([0, 1, 1, -1]),
+              ["2 of 2 nodes correct", "1 of 1 nodes correct", "confusion"]),
 }  # fmt: skip
 
 

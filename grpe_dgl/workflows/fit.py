@@ -1,0 +1,249 @@
+"""From a table of molecules to a model in one call."""
+
+import contextlib
+import dataclasses
+import tempfile
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from grpe_dgl.data import splits
+from grpe_dgl.data.molecules.smiles import MAX_NODES
+from grpe_dgl.data.sources.csv import CSVRequest
+from grpe_dgl.errors import InputError
+from grpe_dgl.inference.calibration import Calibration
+from grpe_dgl.inference.run_predictor import SHOWN, RunPredictor
+from grpe_dgl.io.run_models import BEST
+from grpe_dgl.recipe import Recipe, load_recipe
+from grpe_dgl.recipe.load import read_recipe
+from grpe_dgl.recipe.overrides import parse_overrides, shorten
+from grpe_dgl.training.distributed import SINGLE, Processes
+from grpe_dgl.training.stop_request import StopRequest
+from grpe_dgl.workflows.calibrate import calibrate_split
+from grpe_dgl.workflows.cross_validation import cross_validate
+from grpe_dgl.workflows.experiment import DATA, ExperimentCallbacks, run_experiment
+from grpe_dgl.workflows.folds import FoldPlan
+from grpe_dgl.workflows.plan import FinishedRun
+from grpe_dgl.workflows.table_data import make_dataset, require_new, skipped_rows
+
+
+def fit(
+    table: Any,
+    smiles: str | None = None,
+    target: str | Sequence[str] = (),
+    *,
+    task: str | None = None,
+    positive: Sequence[str] = (),
+    recipe: str | Path | Recipe = "property",
+    settings: Mapping[str, object] | Iterable[str] = (),
+    epochs: int | None = None,
+    split: str | None = None,
+    split_column: str | None = None,
+    fractions: Sequence[float] = (0.8, 0.1, 0.1),
+    seed: int = 0,
+    folds: int | None = None,
+    repeats: int = 1,
+    final: bool = False,
+    out: str | Path | None = None,
+    resume: bool = False,
+    name: str | None = None,
+    max_nodes: int = MAX_NODES,
+    workers: int = 1,
+    device: str = "cpu",
+    stop: StopRequest | None = None,
+    callbacks: ExperimentCallbacks | None = None,
+) -> RunPredictor:
+    """Train a model on a table of molecules and return it, ready to predict.
+
+    Parameters
+    ----------
+    table
+        A pandas DataFrame, a dict of columns, or the path of a table that `grpe preprocess csv` reads.
+    smiles
+        The column of the molecules; None for the usual names, such as ``smiles``.
+    target
+        The column or columns to predict; a missing value is a missing label.
+    task, positive
+        ``"regression"`` or ``"classification"``, and of two classes the positive one; None infers them.
+    recipe
+        The name of a shipped recipe, the path of one, or a `grpe_dgl.recipe.Recipe`.
+    settings
+        Keys of the recipe to change: ``{"model.layers": 4}`` or ``["model.layers=4"]``.
+    epochs
+        The length of the schedule; a shorter one shortens the warm-up, too.
+    split, split_column, fractions
+        How rows are divided: ``"random"`` or ``"scaffold"`` by fractions of train, valid and test, or ``"column"``.
+        With fractions of 1, 0, 0 every row is trained on, and the model of the last epoch is taken.
+    seed
+        Of the random split and of training.
+    folds, repeats
+        A cross-validation instead of one split: so many folds, divided anew so many times, by the rule `split`;
+        by ``"column"``, rows of one value stay in one fold. All models together are the predictor.
+    final
+        With folds: train one more model on all rows, for the median of the folds' best epochs. It is in the folder
+        ``final`` of `out`.
+    out
+        The folder of the run; a temporary one, removed at the end, if None.
+    resume
+        Whether to continue the run in `out`.
+    name
+        The dataset's name; that of the file, or ``"table"``, if None.
+    max_nodes
+        Molecules of more atoms are skipped.
+    workers
+        Processes that read molecules.
+    device
+        Where the model is trained.
+    stop
+        Ends training early; see `grpe_dgl.workflows.experiment.run_experiment`.
+    callbacks
+        Report progress.
+
+    Returns
+    -------
+    RunPredictor
+        Its attribute `skipped` has the rows that could not be used, which a warning lists.
+
+    Examples
+    --------
+    >>> model = grpe_dgl.fit(frame, smiles="smiles", target="logS")     # doctest: +SKIP
+    >>> model.predict(frame)["predicted_logS"]                          # doctest: +SKIP
+    """
+    targets = (target,) if isinstance(target, str) else tuple(target)
+    if folds is None and (repeats != 1 or final):
+        raise InputError("repeats and final go with folds; accepted: folds=5")
+    if final and out is None:
+        raise InputError("the final model is in the folder of the run; accepted with final: out=FOLDER")
+    with contextlib.ExitStack() as stack:
+        file, index = _as_file(table, smiles, [*targets, *([split_column] if split_column else [])], stack)
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="grpe-fit-")) if out is None else out)
+        request = CSVRequest(
+            file=file,
+            smiles=smiles,
+            targets=targets,
+            task=task,
+            positive=tuple(positive),
+            split=split or ("column" if split_column else "random"),
+            split_column=split_column,
+            fractions=tuple(fractions),
+            seed=seed,
+            max_nodes=max_nodes,
+            name=name,
+        )
+        chosen = own_recipe(recipe, request.dataset, settings=settings, epochs=epochs, seed=seed)
+        if out is not None:
+            require_new(folder, resume=resume)
+        plan = fold_plan(request, folds, repeats) if folds is not None else None
+        make_dataset(request if plan is None else all_rows(request), folder / DATA, workers=workers)
+        options: dict[str, Any] = {"resume": resume, "stop": stop, "callbacks": callbacks}
+        options["processes"] = Processes(device=torch.device(device))
+        if plan is None:
+            fit_split(chosen, request.split, folder, **options)
+        else:
+            cross_validate(chosen, folder / DATA, request.table(), folder, plan, final=final, **options)
+        predictor = RunPredictor.of_folder(folder, device=device)
+        predictor.skipped = {row if index is None else index[row]: why for row, why in skipped_rows(folder / DATA)}
+    if predictor.skipped:
+        shown = [f"row {row}: {why}" for row, why in list(predictor.skipped.items())[:SHOWN]]
+        more = f"; and {len(predictor.skipped) - SHOWN:,} more" if len(predictor.skipped) > SHOWN else ""
+        warnings.warn(
+            f"{len(predictor.skipped):,} rows were not used: {'; '.join(shown)}{more}; the attribute skipped has all",
+            stacklevel=2,
+        )
+    return predictor
+
+
+def fit_split(recipe: Recipe, rule: str, out: Path, **options: Any) -> tuple[list[FinishedRun], Calibration | None]:
+    """Train a recipe's runs on the dataset in `out` and calibrate them together on its test split.
+
+    Parameters
+    ----------
+    recipe
+        From `own_recipe`.
+    rule
+        By which the rows were divided.
+    out
+        The folder of the run.
+    **options
+        See `grpe_dgl.workflows.experiment.run_experiment`.
+    """
+    finished = run_experiment(recipe, out / DATA, out, **options)
+    if not options.get("processes", SINGLE).is_main:
+        return finished, None
+    return finished, calibrate_split(out / DATA, [run.planned.folder / BEST for run in finished], rule, out)
+
+
+def fold_plan(request: CSVRequest, folds: int, repeats: int) -> FoldPlan:
+    """Return the plan of a cross-validation by the rule and the seed of a request; its fractions give valid's share."""
+    train, valid, _ = splits.check_fractions(request.fractions)
+    return FoldPlan(
+        folds=folds,
+        repeats=repeats,
+        split=request.split,
+        column=request.split_column,
+        valid=valid / (train + valid),
+        seed=request.seed,
+    )
+
+
+def all_rows(request: CSVRequest) -> CSVRequest:
+    """Return the request for a dataset of all rows in one split, which a cross-validation divides itself."""
+    return dataclasses.replace(
+        request, split="random", split_column=None, split_files={}, fractions=(1.0, 0.0, 0.0), seed=0
+    )
+
+
+def own_recipe(
+    recipe: str | Path | Recipe,
+    dataset: str,
+    *,
+    settings: Mapping[str, object] | Iterable[str] = (),
+    epochs: int | None = None,
+    seed: int | None = None,
+) -> Recipe:
+    """Return a recipe for one's own dataset: with changes, and without the numbers of a paper.
+
+    Parameters
+    ----------
+    recipe
+        A name, a path, or a recipe.
+    dataset
+        The dataset's name.
+    settings, epochs, seed
+        Changes; `epochs` keeps the warm-up's share of the schedule, and `settings` come last.
+    """
+    changes: dict[str, object] = {} if seed is None else {"training.seed": seed}
+    if epochs is not None:
+        training = recipe.to_dict()["training"] if isinstance(recipe, Recipe) else read_recipe(recipe).get("training")
+        changes |= {"training.epochs": epochs, **(shorten(training, epochs) if isinstance(training, Mapping) else {})}
+    changes |= parse_overrides(settings)
+    chosen = recipe.override(changes) if isinstance(recipe, Recipe) else load_recipe(recipe, changes)
+    if chosen.variants:
+        raise InputError(f"the recipe has the variants {', '.join(chosen.variants)}; accepted: a recipe without")
+    return dataclasses.replace(chosen, dataset=dataset, paper=None)
+
+
+def _as_file(table: Any, smiles: str | None, columns: Sequence[str], stack: contextlib.ExitStack) -> tuple[Path, Any]:
+    """Return a table as a file, and the labels of its rows; None where they are numbered from 0."""
+    if isinstance(table, str | Path):
+        return Path(table), None
+    import pandas
+
+    if not isinstance(table, pandas.DataFrame | Mapping):
+        raise InputError(
+            f"table is a {type(table).__name__}; accepted: a DataFrame, a dict of columns, or the path of a table"
+        )
+    frame = table if isinstance(table, pandas.DataFrame) else pandas.DataFrame(dict(table))
+    for column in [*([smiles] if smiles else []), *columns]:
+        if list(frame.columns).count(column) != 1:
+            found = ", ".join(map(repr, frame.columns))
+            raise InputError(f"the table has {list(frame.columns).count(column)} columns {column!r}; it has {found}")
+    if not len(frame):
+        raise InputError("the table has no rows")
+    file = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="grpe-table-"))) / "table.csv"
+    kept = list(dict.fromkeys([smiles, *columns])) if smiles else list(frame.columns)
+    frame[kept].to_csv(file, index=False, lineterminator="\n")
+    return file, frame.index
