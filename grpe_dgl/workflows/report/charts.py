@@ -203,8 +203,8 @@ def _confusion(title: str, counts: Array, names: list[str]) -> Markup:
             element(
                 "td",
                 f"{count:,}",
-                element("small", f" {100 * count / total:.0f} %", class_="note"),
-                style=f"background:rgba(var(--heat),{0.45 * count / total:.3f})",
+                element("small", f" {100 * count / total:.0f} %"),
+                style=f"background:rgba(var(--heat),{0.35 * count / total:.3f})",
             )
             for count in row
         ]

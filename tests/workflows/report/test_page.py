@@ -59,7 +59,8 @@ def test_page_is_complete_and_hostile_names_stay_text(opened, folder):
     shown = page.inner_text("body")
     assert HOSTILE in shown and HOSTILE_SMILES in shown and "0.5 <u> (test RMSE)" in shown and "2 <b>" in shown
     for title in ("Comparison", "What was trained, and on what", "Results", "Training",
-                  "Predictions for the split test", "Best and worst predictions of the split test", "Attention", "Hardware and versions"):  # fmt: skip
+                  "Predictions for the split test", "Best and worst predictions of the split test",
+                  "Attention", "Hardware and versions"):  # fmt: skip
         assert page.locator(f"h2:text-is('{title}'), h3:text-is('{title}')").count() == 1
     assert "training.epochs 3 instead of <b>9</b>" in shown and "another setting" in shown
     assert "it is not finished: it has 3 completed epochs and no results.json" in shown
