@@ -28,9 +28,14 @@ from ..support.terminal import echo, table_stream
     metavar="LEVEL",
     help="Add intervals, or for classes calibrated probabilities and sets, that hold with this probability: 0.9.",
 )
+@click.option(
+    "--domain",
+    is_flag=True,
+    help="Add the similarity to the nearest training molecule, and whether elements, size and charge were seen.",
+)
 @input_options
 def predict_command(
-    arguments: tuple[str, ...], out: Path | None, interval: float | None, options: InputOptions
+    arguments: tuple[str, ...], out: Path | None, interval: float | None, domain: bool, options: InputOptions
 ) -> None:
     """Predict INPUT with the model in CKPT, or the mean of several.
 
@@ -54,12 +59,15 @@ def predict_command(
     from grpe_dgl.inference.bulk import Prediction, write_predictions
     from grpe_dgl.inference.writers import CSVWriter, Writer, open_table
 
-    prediction = Prediction(tuple(checkpoints), str(choose_device(options.device)), interval, run_folder)
+    device = str(choose_device(options.device))
+    prediction = Prediction(tuple(checkpoints), device, interval, run_folder, domain=domain)
     ensemble = prediction.ensemble
     if interval is not None and ensemble.calibration is not None and ensemble.calibration.note is not None:
         echo(f"--interval: {ensemble.calibration.note}", err=True)
+    if prediction.comparison is not None:  # raises if a model does not record its training molecules
+        echo(prediction.comparison.describe(), err=True)
     rows = open_rows(inputs, ensemble.members[0], options)
-    added = unused_names([*ensemble.text_columns, *ensemble.number_columns, "error"], rows.columns)
+    added = unused_names([*ensemble.text_columns, *prediction.number_columns, "error"], rows.columns)
     num_texts = len(ensemble.text_columns)
     texts, numbers, error_column = rows.columns + added[:num_texts], added[num_texts:-1], added[-1]
 

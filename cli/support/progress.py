@@ -4,10 +4,16 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
-from .terminal import echo
+from .terminal import echo, printable
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 _SECONDS_BETWEEN_LINES = 10.0
+_FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt} of {total_fmt}{unit}, {rate_noinv_fmt}, {remaining} left{postfix}"
+_SCALED = 100_000  # from here on numbers are shown as 100k
 
 
 @contextlib.contextmanager
@@ -26,10 +32,35 @@ def progress(title: str, total: int | None, unit: str) -> Iterator[Callable[[int
     if not sys.stderr.isatty():
         yield _plain(title, total, unit)
         return
+    with terminal_bar(title, total, unit) as bar:
+        yield lambda more: (bar.update(more), None)[1]
+
+
+def terminal_bar(title: str, total: int | None, unit: str, *, done: int = 0, leave: bool = True) -> "tqdm[Any]":
+    """Return a bar on standard error, for a terminal.
+
+    Parameters
+    ----------
+    title, total, unit
+        As in `progress`.
+    done
+        Units that an earlier session completed: they count for the bar and not for rate and time left.
+    leave
+        Whether the bar stays when it is closed.
+    """
     from tqdm import tqdm
 
-    with tqdm(desc=title, total=total, unit=f" {unit}", unit_scale=True, dynamic_ncols=True, file=sys.stderr) as bar:
-        yield lambda more: (bar.update(more), None)[1]
+    return tqdm(
+        desc=printable(title),
+        total=total,
+        initial=done,
+        unit=f" {unit}",
+        unit_scale=total is None or total >= _SCALED,
+        bar_format=None if total is None else _FORMAT,
+        dynamic_ncols=True,
+        leave=leave,
+        file=sys.stderr,
+    )
 
 
 def _plain(title: str, total: int | None, unit: str) -> Callable[[int], None]:

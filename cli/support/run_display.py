@@ -12,9 +12,12 @@ import click
 
 from grpe_dgl.messages import counted, significant
 
+from .progress import terminal_bar
 from .terminal import echo
 
 if TYPE_CHECKING:
+    from tqdm import tqdm
+
     from grpe_dgl.data.dataset import Dataset
     from grpe_dgl.families import ModelSettings
     from grpe_dgl.recipe import Recipe
@@ -95,29 +98,27 @@ def show_run(recipe: "Recipe", folder: Path, *, resume: bool, tensorboard: bool)
     metric = METRICS[recipe.training.metric]
     with contextlib.ExitStack() as stack:
         board = _tensorboard(folder, stack) if tensorboard else None
-        bar = None
-        if sys.stderr.isatty():
-            from tqdm import tqdm
-
-            bar = stack.enter_context(tqdm(unit=" updates", dynamic_ncols=True, leave=False, file=sys.stderr))
+        bar: tqdm[Any] | None = None
         begin = time.monotonic()
         plain = _plain_steps()
 
         def start(epochs: int, update: int, updates: int) -> None:
+            nonlocal bar
             if update:
                 done = counted(epochs, "epoch")
                 echo(f"resuming after update {update:,} of {updates:,}, {done} done")
             elif resume:
                 echo(f"no checkpoint in {folder} to resume from: starting from scratch")
+            if sys.stderr.isatty():
+                title = f"epoch {epochs + 1}"
+                bar = stack.enter_context(terminal_bar(title, updates, "updates", done=update, leave=False))
 
         def step(update: int, updates: int, loss: float | None, rate: float) -> None:
             if bar is None:
                 plain(update, updates, loss)
             else:
-                bar.total = updates
-                bar.n = update
                 bar.set_postfix_str(f"{_loss(loss)}rate {rate:.2e}", refresh=False)
-                bar.update(0)
+                bar.update(update - bar.n)
 
         def epoch(row: dict[str, Any], is_best: bool) -> None:
             nonlocal begin, plain
@@ -131,6 +132,8 @@ def show_run(recipe: "Recipe", folder: Path, *, resume: bool, tensorboard: bool)
                 echo(line)
             else:
                 bar.write(line, file=sys.stdout)
+                if bar.n < bar.total:
+                    bar.set_description_str(f"epoch {row['epoch'] + 1}", refresh=False)
             if board is not None:
                 for key, number in row.items():
                     if isinstance(number, float):

@@ -8,6 +8,7 @@ import torch
 
 from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.checkpoint.validation import check_notes, check_plain, check_training, check_weights, content_checksum
+from grpe_dgl.data.domain import TrainingDomain
 from grpe_dgl.data.identity import DataIdentity
 from grpe_dgl.data.molecules.coverage import Coverage
 from grpe_dgl.errors import InputError
@@ -47,6 +48,9 @@ class Checkpoint:
     """Which elements and sizes the training molecules had; None for other graphs and in files written before this was
     recorded."""
 
+    domain: TrainingDomain | None = None
+    """Which molecules the model was trained on; None where that is not recorded, and for other graphs."""
+
     def model(self, *, backend: str | None = None) -> GraphModel:
         """Build the model with its weights, ready to predict."""
         model = build_model(self.recipe.model, self.schema, backend=backend)
@@ -74,6 +78,7 @@ class Checkpoint:
             "provenance": self.provenance,
             "training": self.training,
             "data_identity": None if self.data_identity is None else self.data_identity.to_dict(),
+            "domain": None if self.domain is None else self.domain.to_dict(),
             "coverage": None if self.coverage is None else self.coverage.to_dict(),
         }
         try:
@@ -142,6 +147,8 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             raise InputError("its checksum is not that of its recipe, schema and weights")
         identity = content.get("data_identity")
         data_identity = None if identity is None else DataIdentity.from_dict(identity)
+        kept = content.get("domain")
+        domain = None if kept is None else TrainingDomain.from_dict(kept)
         seen = content.get("coverage")
         coverage = None if seen is None else Coverage.from_dict(seen)
     except ValueError as error:
@@ -154,6 +161,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         provenance=content["provenance"],
         training=content["training"],
         data_identity=data_identity,
+        domain=domain,
         coverage=coverage,
     )
 

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from grpe_dgl.data.domain import COLUMNS as DOMAIN_COLUMNS
 from grpe_dgl.inference.calibration import read_calibration
+from grpe_dgl.inference.domain import DomainComparison
 from grpe_dgl.inference.ensemble import Ensemble
 from grpe_dgl.inference.inputs import Chunk, Job, Rows
 from grpe_dgl.inference.predictor import Predictor, load
@@ -32,6 +34,8 @@ class Prediction:
     """The level of the intervals that are added; None for none."""
     run_folder: Path | None = None
     """For intervals: the folder of the run that the checkpoints are all models of."""
+    domain: bool = False
+    """Whether the comparison with the training molecules is added; see `grpe_dgl.data.domain`."""
 
     @functools.cached_property
     def ensemble(self) -> Ensemble:
@@ -41,12 +45,29 @@ class Prediction:
             calibration = read_calibration(self.run_folder, self.checkpoints)
         return Ensemble([load(path, device=self.device) for path in self.checkpoints], calibration, self.interval)
 
+    @functools.cached_property
+    def comparison(self) -> DomainComparison | None:
+        """Compares molecules with those the models were trained on, if asked."""
+        return DomainComparison.of(self.ensemble.members) if self.domain else None
+
+    @property
+    def number_columns(self) -> list[str]:
+        """The columns of the numbers."""
+        return [*self.ensemble.number_columns, *(DOMAIN_COLUMNS if self.domain else ())]
+
     def __call__(self, chunk: Chunk) -> Result:
         """Predict a chunk."""
-        return chunk.errors, self.ensemble.predict(chunk)
+        values = self.ensemble.predict(chunk)
+        if self.comparison is not None:
+            compared = self.comparison.rows(chunk)
+            values = [
+                np.concatenate([own, np.repeat(row[None], len(own), 0)], -1)
+                for own, row in zip(values, compared, strict=True)
+            ]
+        return chunk.errors, values
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Prediction, (self.checkpoints, self.device, self.interval, self.run_folder)
+        return Prediction, (self.checkpoints, self.device, self.interval, self.run_folder, self.domain)
 
 
 @dataclass(frozen=True)
@@ -81,7 +102,8 @@ def write_predictions(
     """Predict and write every row; yield after each chunk its rows' errors, None for those with a prediction."""
     ensemble = prediction.ensemble
     none = [""] * len(ensemble.text_columns)
-    missing = np.full((1, len(ensemble.number_columns)), np.nan)
+    missing = np.full((1, len(prediction.number_columns)), np.nan)
+    outputs = len(ensemble.number_columns)
     for chunk_cells, errors, values in _results(rows.jobs, prediction, workers):
         found = iter(values)
         texts: list[list[str]] = []
@@ -89,7 +111,7 @@ def write_predictions(
         reasons: list[str | None] = []
         for row, cells in enumerate(chunk_cells):
             these = missing if errors[row] is not None else next(found)
-            own = [none] if errors[row] is not None else ensemble.texts(these)
+            own = [none] if errors[row] is not None else ensemble.texts(these[:, :outputs])
             if errors[row] is None and not np.isfinite(these).all():
                 errors[row] = "the model's output is not a number"
             texts += [[*cells, *more] for more in own]

@@ -31,6 +31,8 @@ class Chunk:
     arrays: GraphArrays
     graphs: npt.NDArray[np.int64]
     """(rows without an error,): their graphs' numbers in `arrays`."""
+    smiles: Sequence[str] | None = None
+    """The molecules of `graphs`, if they were read from SMILES."""
 
 
 Job = tuple[list[list[str]], Callable[[], Chunk]]
@@ -119,7 +121,8 @@ def label_cells(store: Store, graph: int) -> list[str]:
 def read(smiles: Sequence[str], max_nodes: int = MAX_NODES, standardised: bool = False) -> Chunk:
     """Return the graphs of molecules."""
     errors, arrays = read_molecules(smiles, max_nodes, standardised=standardised)
-    return Chunk(errors, arrays, np.arange(len(arrays)))
+    readable = [text for text, error in zip(smiles, errors, strict=True) if error is None]
+    return Chunk(errors, arrays, np.arange(len(arrays)), readable)
 
 
 def stored(path: Path, graphs: npt.NDArray[np.int64]) -> Chunk:

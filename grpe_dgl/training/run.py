@@ -1,18 +1,22 @@
 """Train one model with one seed in a folder: start or resume, save checkpoints, evaluate the best one."""
 
 import dataclasses
+import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from grpe_dgl.checkpoint.build import build_model, freeze_encoder
 from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
+from grpe_dgl.checkpoint.start import choose_start
 from grpe_dgl.data.batching.parts import Division
 from grpe_dgl.data.dataset import Dataset
+from grpe_dgl.data.domain import TrainingDomain
 from grpe_dgl.data.identity import DataIdentity
 from grpe_dgl.data.molecules.coverage import Coverage
 from grpe_dgl.errors import InputError
@@ -33,6 +37,7 @@ from grpe_dgl.training.schedule import Schedule
 from grpe_dgl.training.state import State, make_optimizer, seed_everything
 from grpe_dgl.training.step import training_division
 from grpe_dgl.training.stop_request import Stopped, StopRequest
+from grpe_dgl.views import DESCRIPTORS, Encoding
 
 NOT_METRICS = ("seconds", "peak_memory")  # columns of the history that no checkpoint of a model needs
 SECONDS_BETWEEN_SAVES = 600.0  # within an epoch; a checkpoint is saved at the end of every epoch anyway
@@ -83,7 +88,8 @@ def run(
     folder
         Created if it does not exist. If it contains ``last.ckpt``, training resumes from there.
     start
-        Replaces the random weights of the new model and returns their provenance, which the checkpoints store.
+        Replaces the random weights of the new model and returns their provenance, which the checkpoints store. None:
+        as the recipe's ``start_from`` says, see `grpe_dgl.checkpoint.start.choose_start`.
     processes
         The processes that train together; the main one writes the files.
     stop
@@ -100,6 +106,9 @@ def run(
         Further entries of ``results.json``, which say what the run is a part of.
     """
     recipe = recipe.fit_to_task(data.task)
+    if start is None:
+        chosen = choose_start(recipe, data.store)
+        recipe, start = chosen.recipe, chosen.weights
     training = recipe.training
     assert training.metric is not None and training.loss is not None
     files = RunFolder(folder)
@@ -118,6 +127,11 @@ def run(
     torch.manual_seed(training.seed)  # every process starts from the same weights
     model = build_model(recipe.model, schema, backend=backend)
     provenance = {} if start is None else start(model)
+    for name in recipe.model.view.encodings:
+        if Encoding.parse(name).kind in DESCRIPTORS:
+            values = data.store.encoding(name).values
+            assert values is not None
+            model.fit_descriptors(torch.from_numpy(np.asarray(values[data.train.index], np.float32)))
     if training.freeze_encoder:
         freeze_encoder(model)
     _require_supported(model, recipe)
@@ -143,6 +157,8 @@ def run(
     elif processes.is_main:
         write_text(files.recipe, recipe.to_yaml())
 
+    domain = functools.cache(lambda: TrainingDomain.of(data.store))  # of the models that are used, not resumed
+
     def save(path: Path, *, resumable: bool) -> None:
         resume = state.to_dict(processes) if resumable else None  # gathered from all processes
         if not processes.is_main:
@@ -157,6 +173,7 @@ def run(
             provenance=provenance,
             training=resume,
             data_identity=identity,
+            domain=None if resumable else domain(),
             coverage=coverage,
         ).save(path)
 

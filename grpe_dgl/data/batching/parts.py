@@ -61,7 +61,7 @@ class Part(NamedTuple):
 
     def tensors(self) -> list[Tensor]:
         """Return the tensors of a padded part, in order."""
-        return [*self.graph, self.label] if isinstance(self.graph, PaddedBatch) else [self.label]
+        return [*self.graph.tensors(), self.label] if isinstance(self.graph, PaddedBatch) else [self.label]
 
 
 class Parts(NamedTuple):

@@ -26,6 +26,8 @@ def aggregate(graph: dgl.DGLGraph, message: Tensor, aggregators: Sequence[str], 
     kind = "copy_u" if of_nodes else "copy_e"
 
     def reduce(x: Tensor, how: str) -> Tensor:
+        if graph.num_edges() == 0:  # DGL's maximum has no backward pass then; the sum keeps a gradient, of zero
+            return x.new_zeros(graph.num_nodes(), *x.shape[1:]) + 0 * x.sum()
         operation: Callable[[dgl.DGLGraph, Tensor], Tensor] = getattr(dgl.ops, f"{kind}_{how}")
         return operation(graph, x)
 
