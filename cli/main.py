@@ -21,6 +21,7 @@ from .commands.pretrain import pretrain_command
 from .commands.recipes import recipes_command
 from .commands.report import report_command
 from .commands.train import train_command
+from .commands.tune import tune_command
 from .support.errors import Commands
 
 
@@ -39,6 +40,7 @@ for command in (
     train_command,
     pretrain_command,
     finetune_command,
+    tune_command,
     evaluate_command,
     compare_command,
     report_command,

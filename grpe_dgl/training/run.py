@@ -215,6 +215,8 @@ def run(
     stopped_early = len(state.history) < schedule.epochs
     division = training_division(model, training, processes.device, padded)
     results = _finish(recipe, data, files, state, processes, division, memory, measured)
+    if stopped_early and schedule.has_ended(state.history):
+        results["minimum_learning_rate_reached"] = True
     results |= {"stopped_early": stopped_early, "data": _describe_data(data, identity), **(about or {})}
     if processes.is_main:
         files.write_results(results)

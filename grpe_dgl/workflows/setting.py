@@ -13,7 +13,7 @@ from grpe_dgl.recipe.comparison import changed_keys
 from grpe_dgl.schema import Task
 
 # Compared apart from the other keys, or of no influence on what a run is expected to reach.
-IGNORED = ("description", "paper", "variants", "dataset", "start_from", "training.seed")
+IGNORED = ("description", "paper", "search", "variants", "dataset", "start_from", "training.seed")
 
 
 def differences(
