@@ -107,8 +107,7 @@ def run(
     """
     recipe = recipe.fit_to_task(data.task)
     if start is None:
-        chosen = choose_start(recipe, data.store)
-        recipe, start = chosen.recipe, chosen.weights
+        start = choose_start(recipe, data.store).weights
     training = recipe.training
     assert training.metric is not None and training.loss is not None
     files = RunFolder(folder)
