@@ -20,6 +20,7 @@ from .commands.preprocess import preprocess_command
 from .commands.preprocess_csv import csv_command
 from .commands.pretrain import pretrain_command
 from .commands.recipes import recipes_command
+from .commands.report import report_command
 from .commands.train import train_command
 from .commands.tune import tune_command
 from .support.errors import Commands
@@ -43,6 +44,7 @@ for command in (
     tune_command,
     evaluate_command,
     compare_command,
+    report_command,
     predict_command,
     fingerprint_command,
     attention_command,
