@@ -8,6 +8,7 @@ from .commands.attention import attention_command
 from .commands.compare import compare_command
 from .commands.datasets import datasets_command
 from .commands.evaluate import evaluate_command
+from .commands.explain import explain_command
 from .commands.export import export_command
 from .commands.finetune import finetune_command
 from .commands.fingerprint import fingerprint_command
@@ -47,6 +48,7 @@ for command in (
     predict_command,
     fingerprint_command,
     attention_command,
+    explain_command,
     import_command,
     export_command,
 ):
