@@ -1,6 +1,5 @@
 """The shipped model that a recipe starts from, where it fits the data."""
 
-import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +20,9 @@ from grpe_dgl.recipe import Recipe
 class Start:
     """How a run of a recipe starts."""
 
-    recipe: Recipe
-    """Its ``start_from`` is None where the named model does not fit the data."""
     weights: Callable[[GraphModel], dict[str, Any]] | None = None
-    """Puts the shipped model's weights into a new one and returns their provenance; None: random weights."""
+    """Puts the shipped model's weights into a new one and returns their provenance. Where the model that the recipe
+    names does not fit, it changes no weight, and the provenance gives the reason. None: the recipe names none."""
     notes: tuple[str, ...] = ()
     """What a user should know: which model it starts from, or why not, and what that model has not seen."""
 
@@ -48,14 +46,14 @@ def choose_start(recipe: Recipe, store: Store) -> Start:
         The processed dataset.
     """
     if not starts_from_shipped(recipe):
-        return Start(recipe)
+        return Start()
     name, transfer = str(recipe.start_from), recipe.training.transfer
     source = load_checkpoint(name)
     try:
         require_transferable(source, recipe.model, store.schema, what=name, target=str(store.path), transfer=transfer)
     except InputError as error:
-        reason = f"starts from scratch, not from {name}: {error}"
-        return Start(dataclasses.replace(recipe, start_from=None), None, (reason,))
+        reason = f"not from {name}: {error}"
+        return Start(lambda model: {"from_scratch": reason}, (f"starts from scratch, {reason}",))
     notes: list[str] = [Note(f"starts from the shipped model {name}", hint="from_scratch")]
     if source.coverage is not None and store.schema.vocabulary == "ogb":
         unseen = source.coverage.unseen(Coverage.of(store))
@@ -64,4 +62,4 @@ def choose_start(recipe: Recipe, store: Store) -> Start:
     def weights(model: GraphModel) -> dict[str, Any]:
         return provenance_of(source, Path(name), transfer_weights(source, model, recipe.model, transfer))
 
-    return Start(recipe, weights, tuple(notes))
+    return Start(weights, tuple(notes))

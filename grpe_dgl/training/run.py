@@ -30,6 +30,7 @@ from grpe_dgl.training.environment import PeakMemory, hardware, versions
 from grpe_dgl.training.evaluation import batch_of_rows, has_validation, is_labelled, measure, predict_split
 from grpe_dgl.training.history import best_epoch, seconds_by_part, to_csv
 from grpe_dgl.training.loop import train, training_batches
+from grpe_dgl.training.prediction_plot import draw_predictions
 from grpe_dgl.training.predictions import SPLITS, Predictions
 from grpe_dgl.training.run_folder import RunFolder
 from grpe_dgl.training.schedule import Schedule
@@ -106,8 +107,7 @@ def run(
     """
     recipe = recipe.fit_to_task(data.task)
     if start is None:
-        chosen = choose_start(recipe, data.store)
-        recipe, start = chosen.recipe, chosen.weights
+        start = choose_start(recipe, data.store).weights
     training = recipe.training
     assert training.metric is not None and training.loss is not None
     files = RunFolder(folder)
@@ -267,6 +267,7 @@ def _finish(
     state.model.load_state_dict(best.weights)
     index = best_epoch(state.history, training.metric) if has_validation(data) else len(state.history) - 1
     splits = {}
+    kept: dict[str, Predictions] = {}
     for name, split in data.splits.items():
         if (measured is not None and name not in measured) or not len(split) or not is_labelled(split):
             continue
@@ -282,10 +283,14 @@ def _finish(
         batches = batch_of_rows(split, training.batch_size)
         splits[name] = measure(training.metric, predictions, split.labels(), batches)
         if name in SPLITS and processes.is_main:
-            Predictions.of(split, predictions).write(files.predictions(name))
+            kept[name] = Predictions.of(split, predictions)
+            kept[name].write(files.predictions(name))
     if processes.is_main:
         title = f"{best.schema.name}, seed {training.seed}"
         draw_curves(state.history, metric=training.metric, loss=training.loss, title=title, path=files.curves)
+        if kept:
+            shown = "test" if "test" in kept else "valid"
+            draw_predictions(kept[shown], data.task, split=shown, title=title, path=files.predictions_plot)
     seconds = seconds_by_part(state.history)
     peaks = [memory.read(), *(row["peak_memory_bytes"] or 0 for row in state.history)]  # of earlier sessions too
     return {
