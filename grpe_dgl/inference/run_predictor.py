@@ -146,7 +146,12 @@ class RunPredictor:
         texts = [[""] * len(ensemble.text_columns) for _ in molecules]
         failed: list[str] = []
         place = 0
-        for _, read in smiles_rows([text or "" for text in molecules], max_nodes=max_nodes).jobs:
+        rows = smiles_rows(
+            [text or "" for text in molecules],
+            max_nodes=max_nodes,
+            standardised=self.schema.standardised_molecules,
+        )
+        for _, read in rows.jobs:
             chunk = read()
             found = iter(ensemble.predict(chunk))
             for error in chunk.errors:
