@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 from rdkit import Chem, RDLogger
+from rdkit.Chem import Descriptors
 from rdkit.Chem.MolStandardize.rdMolStandardize import LargestFragmentChooser, Uncharger
 
 
@@ -84,6 +85,19 @@ def relations(molecule, codes, columns):
     return relation
 
 
+def descriptors(molecule, names):
+    """Return RDKit's descriptors of these names, shape (D,); NaN for one that cannot be computed."""
+    functions, values = dict(Descriptors.descList), []
+    for name in names:
+        try:
+            values.append(float(functions[name](molecule)))
+        except Exception:  # RDKit's functions raise errors of any type
+            values.append(np.nan)
+    found = np.array(values)
+    found[~(np.abs(found) <= np.finfo(np.float32).max)] = np.nan
+    return found.astype(np.float32)
+
+
 def predict(session, model, molecules):
     """Return the predictions for RDKit molecules, shape (molecules, outputs)."""
     vocabulary = model["vocabulary"]
@@ -96,7 +110,11 @@ def predict(session, model, molecules):
         nodes[i, 1:n] = atoms(molecule, vocabulary["atom_columns"])
         relation[i, :n, :n] = relations(molecule, model["relations"], vocabulary["bond_columns"])
         mask[i, :n] = True
-    return session.run(["prediction"], {"nodes": nodes, "relation": relation, "mask": mask})[0]
+    feed = {"nodes": nodes, "relation": relation, "mask": mask}
+    for entry in model["inputs"]:
+        if entry["name"] == "descriptors":
+            feed["descriptors"] = np.array([descriptors(molecule, entry["columns"]) for molecule in molecules])
+    return session.run(["prediction"], feed)[0]
 
 
 def main():

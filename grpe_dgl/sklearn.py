@@ -24,6 +24,7 @@ from grpe_dgl.inference.predictor import Predictor
 from grpe_dgl.inference.run_predictor import RunPredictor
 from grpe_dgl.inference.smiles_input import smiles_of
 from grpe_dgl.recipe import Recipe
+from grpe_dgl.recipe.overrides import parse_overrides
 
 Array = npt.NDArray[Any]
 
@@ -80,8 +81,11 @@ class _Estimator(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "predictor_")
 
-    def _fit(self, smiles: list[str | None], columns: dict[str, Any], task: str) -> None:
-        """Train on SMILES and columns of labels, and set the attributes that end in an underscore."""
+    def _fit(self, smiles: list[str | None], columns: dict[str, Any], task: str, strata: Array | None = None) -> None:
+        """Train on SMILES and columns of labels, and set the attributes that end in an underscore.
+
+        Every class of `strata`, (R,), has its share of the rows that select the epoch.
+        """
         import pandas
 
         from grpe_dgl.workflows.fit import fit
@@ -91,17 +95,23 @@ class _Estimator(BaseEstimator):
         unreadable = [place for place, text in enumerate(smiles) if text is None]
         if unreadable:
             raise InputError(f"molecule {unreadable[0]} is missing; accepted: a SMILES in every row")
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        frame = pandas.DataFrame({"smiles": smiles, **columns})
+        random = check_random_state(self.random_state)
+        seed = int(random.randint(np.iinfo(np.int32).max))
+        groups = np.zeros(len(smiles), int) if strata is None else strata
+        valid = _validation_rows(groups, self.validation_fraction, random)
+        frame = pandas.DataFrame({"smiles": smiles, **columns, "split": np.where(valid, "valid", "train")})
+        settings = parse_overrides(self.settings or ())
+        if strata is not None and len(np.unique(groups[valid])) < len(np.unique(groups)):
+            settings = {"training.metric": "accuracy", **settings}  # ranks of a class that is not there are undefined
         self.predictor_ = fit(
             frame,
             "smiles",
             list(columns),
             task=task,
             recipe=self.recipe,
-            settings=self.settings or (),
+            settings=settings,
             epochs=self.epochs,
-            fractions=(1 - self.validation_fraction, self.validation_fraction, 0),
+            split_column="split",
             seed=seed,
             max_nodes=self.max_nodes,
             device=self.device,
@@ -192,7 +202,7 @@ class GRPEClassifier(ClassifierMixin, _Estimator):
         codes = np.searchsorted(self.classes_, labels)
         # Named, so that two classes are a yes/no target with the second as yes, and more are classes in this order.
         names = [f"class {code:06d}" if len(self.classes_) > 2 else code for code in codes]
-        self._fit(smiles, {"y": names}, "classification")
+        self._fit(smiles, {"y": names}, "classification", codes)
         return self
 
     def predict_proba(self, X: Any) -> Array:  # noqa: N803
@@ -225,6 +235,16 @@ def one_column(X: Any) -> list[str | None]:  # noqa: N803
             raise InputError(f"X has {X.shape[1]} columns; accepted: one, of SMILES")
         X = X[:, 0]
     return smiles_of(X)
+
+
+def _validation_rows(groups: Array, fraction: float, random: Any) -> npt.NDArray[np.bool_]:
+    """Return which rows select the epoch: a share of every group, at least one of two rows or more."""
+    chosen = np.zeros(len(groups), np.bool_)
+    for group in np.unique(groups) if fraction > 0 else ():
+        rows = np.flatnonzero(groups == group)
+        count = min(max(1, round(fraction * len(rows))), len(rows) - 1)
+        chosen[random.permutation(rows)[:count]] = True
+    return chosen
 
 
 def _to_bytes(member: Predictor) -> bytes:

@@ -6,8 +6,11 @@ from typing import ClassVar, NamedTuple
 from grpe_dgl.errors import InputError
 
 CODES = ("relation", "spd", "edge")
-ENCODINGS = ("laplacian", "combinatorial_laplacian", "random_walk", "svd", "spectrum", "svd_self_loops")
-"""The kinds of positional encodings; `grpe_dgl.data.encodings.compute` computes each."""
+ENCODINGS = ("laplacian", "combinatorial_laplacian", "random_walk", "svd", "spectrum", "svd_self_loops", "rdkit")
+"""The kinds of positional encodings; `grpe_dgl.data.encodings.compute` computes each. ``rdkit`` is no encoding of
+nodes, but the descriptors of a molecule, `grpe_dgl.data.molecules.descriptors`."""
+DESCRIPTORS = {"rdkit": 178}
+"""How many numbers per molecule there are of each kind of descriptors."""
 
 
 class Encoding(NamedTuple):
@@ -22,6 +25,8 @@ class Encoding(NamedTuple):
     @property
     def columns(self) -> int:
         """How many numbers a node has: of singular vectors left and right ones."""
+        if self.kind in DESCRIPTORS:
+            return 0
         return 2 * self.size if self.kind.startswith("svd") else self.size
 
     @classmethod
@@ -33,6 +38,8 @@ class Encoding(NamedTuple):
                 f"{key} is {name!r}; accepted: KIND:SIZE such as laplacian:8, with a size of 1..1000 and one of the "
                 f"kinds {', '.join(ENCODINGS)}"
             )
+        if kind in DESCRIPTORS and int(size) != DESCRIPTORS[kind]:
+            raise InputError(f"{key} is {name!r}; accepted: {kind}:{DESCRIPTORS[kind]}")
         return cls(kind, int(size))
 
 

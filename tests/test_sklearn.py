@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from grpe_dgl.errors import InputError
-from grpe_dgl.sklearn import GRPEClassifier, GRPERegressor
+from grpe_dgl.sklearn import GRPEClassifier, GRPERegressor, _validation_rows
 from tests.small_table import SMALL, frame
 
 TABLE = frame(24)
@@ -78,6 +78,15 @@ def test_classes_of_any_type(labels):
     np.testing.assert_allclose(probabilities.sum(1), 1, rtol=1e-5)
     np.testing.assert_array_equal(model.predict(SMILES), model.classes_[probabilities.argmax(1)])
     assert 0 <= model.score(SMILES, labels) <= 1
+
+
+def test_rare_classes_select_the_epoch_too():
+    rare = np.array(["no"] * 22 + ["yes"] * 2)
+    valid = _validation_rows(rare, 0.1, np.random.RandomState(0))
+    assert valid.sum() == 3 and valid[22:].sum() == 1
+    single = np.array(["no"] * 23 + ["yes"])  # accuracy is defined without the rare class
+    assert GRPEClassifier(**QUICK).fit(SMILES, single).predict_proba(SMILES).shape == (24, 2)
+    assert not _validation_rows(rare, 0.0, np.random.RandomState(0)).any()
 
 
 @pytest.mark.parametrize(

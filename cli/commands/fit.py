@@ -22,6 +22,7 @@ from ..support.training_options import TrainingOptions, recipe_overrides, run_op
 @click.option(
     "--final", is_flag=True, help="With --folds: then train on all rows, for the median of their best epochs."
 )
+@click.option("--from-scratch", is_flag=True, help="Start from random weights, not from a shipped model.")
 @click.option("--recipe", default="property", show_default=True, help="A recipe's name or a YAML file.")
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that read FILE.")
 @click.option("--strict", is_flag=True, help="Stop at the first row that cannot be used.")
@@ -32,6 +33,7 @@ def fit_command(
     folds: int | None,
     repeats: int | None,
     final: bool,
+    from_scratch: bool,
     recipe: str,
     workers: int,
     strict: bool,
@@ -55,7 +57,7 @@ def fit_command(
     out = options.out or Path("runs") / name
     request = table.request(file, options.seed or 0, listing_folder=out.parent)
     changes = recipe_overrides(options, read_recipe(recipe).get("training"))
-    chosen = own_recipe(recipe, request.dataset, settings=changes)
+    chosen = own_recipe(recipe, request.dataset, settings={**changes, **({"start_from": None} if from_scratch else {})})
     require_new(out, resume=options.resume)
     plan = None if folds is None else fold_plan(request, folds, repeats or 1)
     made_of = request if plan is None else all_rows(request)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from ..support.errors import HINTS
-from ..support.first_process import say
+from grpe_dgl.pretrained import shipped_models
+
 from ..support.resolve_dataset import resolve_dataset
 from ..support.show_experiment import show_experiment
 from ..support.start_checkpoint import trained_model
@@ -31,7 +31,6 @@ def train_command(recipe: str, dataset: str | None, from_scratch: bool, options:
     """
     from grpe_dgl.recipe import load_recipe
     from grpe_dgl.recipe.load import read_recipe
-    from grpe_dgl.workflows.start import choose_start, starts_from_shipped
 
     written = as_written(recipe, options.variant)
     if written is not None:
@@ -40,7 +39,9 @@ def train_command(recipe: str, dataset: str | None, from_scratch: bool, options:
         training = read_recipe(recipe).get("training")
         chosen = choose_variant(load_recipe(recipe, recipe_overrides(options, training)), options.variant)
     name = Path(recipe).stem if options.variant is None else f"{Path(recipe).stem}_{options.variant}"
-    if chosen.start_from is not None and not from_scratch and not starts_from_shipped(chosen):
+    if from_scratch:
+        chosen = chosen.override({"start_from": None})
+    if chosen.start_from is not None and chosen.start_from not in shipped_models():
         raise click.UsageError(
             f"the recipe {recipe} starts from a model trained with {chosen.start_from}:\n"
             f"  grpe finetune --from {trained_model(chosen.start_from)} {recipe}"
@@ -57,17 +58,11 @@ def train_command(recipe: str, dataset: str | None, from_scratch: bool, options:
         chosen = chosen.override({"dataset": Path(wanted).name})
         name = f"{name}_{Path(wanted).name}"
     folder = resolve_dataset(wanted, options.data, options.raw_dir)
-    start = choose_start(chosen, folder, from_scratch=from_scratch)
-    if not options.resume:
-        for note in start.notes:
-            hint = getattr(note, "hint", None)
-            say(note if hint is None else f"{note}; {HINTS[hint]}")
     show_experiment(
-        start.recipe,
+        chosen,
         folder,
         options.out or Path("runs") / name,
         options,
         name=Path(recipe).stem,
         written=written,
-        start=start.weights,
     )

@@ -26,6 +26,7 @@ def describe_checkpoint(path: Path, *, as_json: bool) -> None:
             "parameters": parameters,
             "metrics": saved.metrics,
             "provenance": saved.provenance,
+            "coverage": None if saved.coverage is None else saved.coverage.to_dict(),
             "resumable": saved.training is not None,
         }
         echo(json.dumps(_without_nan(content), indent=2, allow_nan=False))
@@ -58,6 +59,8 @@ def _lines(saved: "Checkpoint", parameters: int) -> dict[str, str]:
         )
     if saved.metrics:
         lines["metrics"] = ", ".join(f"{key} {_number(value)}" for key, value in saved.metrics.items())
+    if saved.coverage is not None:
+        lines["trained on"] = saved.coverage.text()
     lines |= _provenance(saved.provenance)
     if saved.training is not None:
         command = "finetune" if "started_from" in saved.provenance else "train"
@@ -81,6 +84,10 @@ def _provenance(provenance: dict[str, Any]) -> dict[str, str]:
         zero = provenance.get("zero_started", [])
         listed = f"; started at zero: {len(zero)} values ({', '.join(zero[:3])}, ...)" if zero else ""
         lines["imported from"] = f"{provenance['imported_from']}, the authors' weights{listed}"
+    elif "from_scratch" in provenance:
+        lines["from scratch"] = str(provenance["from_scratch"])
+    elif "pretrained_on" in provenance:
+        lines["pretrained on"] = str(provenance["pretrained_on"])
     elif "started_from" in provenance:
         data = f", a model of {provenance['dataset']}" if "dataset" in provenance else ""
         lines["started from"] = f"{provenance['started_from']}{data}"

@@ -53,7 +53,9 @@ def result_lines(results: dict[str, Any]) -> str:
     splits = ", ".join(f"{split} {metric.text(value)}" for split, value in results["splits"].items())
     epochs, best = results["epochs"], results["best_epoch"]
     early = ""
-    if results.get("stopped_early"):  # without a best epoch, the metric was undefined in every one
+    if results.get("minimum_learning_rate_reached"):
+        early = "stopped early: the learning rate fell below training.minimum_learning_rate\n"
+    elif results.get("stopped_early"):  # without a best epoch, the metric was undefined in every one
         early = f"stopped early: no better epoch for {epochs - (best or 0)}\n"
     selected = "best" if best is None or "valid" in results["splits"] else "last"
     return (

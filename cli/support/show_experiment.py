@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from grpe_dgl.messages import counted
 
 from .device import choose_device
-from .errors import INTERRUPTED, TERMINATED
+from .errors import HINTS, INTERRUPTED, TERMINATED
 from .first_process import say
 from .make_encodings import make_encodings
 from .run_display import curve, data_line, model_line, result_lines, show_run
@@ -126,6 +126,7 @@ def _screen(out: Path, options: TrainingOptions, group: "Processes") -> "Experim
     """Return the callbacks that show an experiment."""
     import torch
 
+    from grpe_dgl.checkpoint.start import choose_start
     from grpe_dgl.training.evaluation import has_validation
     from grpe_dgl.workflows.experiment import ExperimentCallbacks
 
@@ -147,6 +148,9 @@ def _screen(out: Path, options: TrainingOptions, group: "Processes") -> "Experim
         if planned.recipe.model != shown:
             shown = planned.recipe.model
             echo(model_line(shown, data))
+            for note in choose_start(planned.recipe, data.store).notes:
+                hint = getattr(note, "hint", None)
+                echo(note if hint is None else f"{note}; {HINTS[hint]}")
         if (planned.folder / "results.json").exists():
             echo(f"{planned.folder} is finished already")
         with show_run(

@@ -28,7 +28,7 @@ class TrainingOptions:
     variant: str | None = None
     out: Path | None
     resume: bool
-    runs: int | None
+    runs: int | None = None
     seed: int | None
     epochs: int | None
     batch_size: int | None
@@ -39,13 +39,16 @@ class TrainingOptions:
     device: str
     max_time: float | None
     """In seconds."""
-    tensorboard: bool
+    tensorboard: bool = False
 
 
-_RUN_OPTIONS = (
+_OUT = (
     click.option("--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: runs/NAME]"),
     click.option("--resume", is_flag=True, help="Continue the run in --out."),
-    click.option("--runs", type=int, help="training.runs: how many seeds to train."),
+)
+_VARIANT = click.option("--variant", metavar="NAME", help="Train this variant of the recipe alone.")
+_RUNS = click.option("--runs", type=int, help="training.runs: how many seeds to train.")
+_RECIPE = (
     click.option("--seed", type=int, help="training.seed: the seed of the first run."),
     click.option("--epochs", type=int, help="training.epochs: the length of the schedule."),
     click.option("--batch-size", type=int, help="training.batch_size: of all processes together."),
@@ -54,14 +57,13 @@ _RUN_OPTIONS = (
     click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change any key of the recipe."),
     device_option,
     click.option("--max-time", type=Duration(), help="Save and stop after this time: 90s, 45m, 2h, 1h30m."),
-    click.option("--tensorboard", is_flag=True, help="Also write TensorBoard's files into the run's folder."),
 )
-_VARIANT = click.option("--variant", metavar="NAME", help="Train this variant of the recipe alone.")
-training_options = options_as(
-    TrainingOptions, (data_option, raw_dir_option, *_RUN_OPTIONS[:2], _VARIANT, *_RUN_OPTIONS[2:])
-)
-run_options = options_as(TrainingOptions, _RUN_OPTIONS)
-"""The same without the options that choose a dataset or a variant, which `grpe fit` does not need."""
+_BOARD = click.option("--tensorboard", is_flag=True, help="Also write TensorBoard's files into the run's folder.")
+training_options = options_as(TrainingOptions, (data_option, raw_dir_option, *_OUT, _VARIANT, _RUNS, *_RECIPE, _BOARD))
+run_options = options_as(TrainingOptions, (*_OUT, _RUNS, *_RECIPE, _BOARD))
+"""Those of `grpe fit`, which chooses neither a dataset nor a variant."""
+search_options = options_as(TrainingOptions, (data_option, raw_dir_option, *_OUT, *_RECIPE))
+"""Those of `grpe tune`, whose trials are runs of one seed."""
 
 
 def recipe_overrides(options: TrainingOptions, training: Any) -> dict[str, object]:

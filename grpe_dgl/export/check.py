@@ -9,6 +9,7 @@ from torch import Tensor
 from grpe_dgl.checkpoint.file import Checkpoint
 from grpe_dgl.checkpoint.target_units import to_predictions
 from grpe_dgl.data.batching.collate import Batch, collate
+from grpe_dgl.data.encodings.files import EncodingArrays
 from grpe_dgl.data.sources.raw_graphs import Graphs
 from grpe_dgl.data.store.arrays import ArraysInMemory
 from grpe_dgl.data.store.validation import pack
@@ -16,10 +17,11 @@ from grpe_dgl.errors import InputError
 from grpe_dgl.export.module import padded
 from grpe_dgl.models.model import GraphModel
 from grpe_dgl.schema import Schema, unlabelled
+from grpe_dgl.views import DESCRIPTORS, Encoding
 
 TOLERANCE = 1e-4
 BATCHES = ([1], [2, 7, 13], [40, 3], [5, 1, 21, 9, 17])  # nodes of each graph
-Run = Callable[[Tensor, Tensor, Tensor], Tensor]
+Run = Callable[..., Tensor]
 
 
 def require_equal(run: Run, model: GraphModel, checkpoint: Checkpoint, *, what: str) -> float:
@@ -28,7 +30,7 @@ def require_equal(run: Run, model: GraphModel, checkpoint: Checkpoint, *, what: 
     Parameters
     ----------
     run
-        The exported model: nodes, relation, mask to predictions.
+        The exported model: nodes, relation, mask and, for models that read them, descriptors to predictions.
     model
         The original, with any backend.
     checkpoint
@@ -41,9 +43,10 @@ def require_equal(run: Run, model: GraphModel, checkpoint: Checkpoint, *, what: 
     for batch in random_batches(checkpoint):
         with torch.no_grad():
             ours = to_predictions(model(batch.graph), schema)
-        nodes, relation, mask = padded(batch.graph)
-        theirs = run(nodes, relation, mask)
+        inputs = padded(batch.graph)
+        theirs = run(*inputs)
         if schema.task.level == "node":
+            mask = inputs[2]
             theirs = theirs[:, 1:][mask[:, 1:]]
         if theirs.shape != ours.shape:
             raise InputError(f"{what} gives shape {tuple(theirs.shape)}, ours {tuple(ours.shape)}; it is not written")
@@ -78,6 +81,11 @@ def random_batches(checkpoint: Checkpoint, *, seed: int = 0) -> Iterator[Batch]:
     schema = unlabelled(checkpoint.schema)
     for sizes in BATCHES:
         arrays = ArraysInMemory(pack(_random_graphs(random, sizes, schema), schema), schema)
+        for name in checkpoint.recipe.model.view.encodings:
+            if (encoding := Encoding.parse(name)).kind in DESCRIPTORS:
+                values = random.normal(size=(len(sizes), encoding.size)).astype(np.float32)
+                values[:, 0] = np.nan  # one that RDKit could not compute
+                arrays.set_encoding(name, EncodingArrays(np.zeros((sum(sizes), 0), np.float32), values))
         yield collate(arrays, np.arange(len(arrays)), checkpoint.recipe.model.view)
 
 

@@ -4,11 +4,12 @@ from typing import Any
 
 from grpe_dgl.checkpoint.file import Checkpoint
 from grpe_dgl.data.molecules.columns import ogb_features
+from grpe_dgl.data.molecules.descriptors import NAMES
 from grpe_dgl.data.molecules.standardise import RULE
 from grpe_dgl.relations import Relations
 from grpe_dgl.schema import Schema
 from grpe_dgl.version import __version__
-from grpe_dgl.views import PairView
+from grpe_dgl.views import DESCRIPTORS, Encoding, PairView
 
 FORMAT = "grpe-dgl exported model"
 FORMAT_VERSION = 1
@@ -69,6 +70,7 @@ def contract(checkpoint: Checkpoint, *, files: dict[str, str], opset: int | None
                 "shape": ["batch", "nodes"],
                 "meaning": "true for the virtual node and real nodes, false for padding",
             },
+            *_descriptors(view),
         ],
         "outputs": [
             {
@@ -104,6 +106,22 @@ def contract(checkpoint: Checkpoint, *, files: dict[str, str], opset: int | None
         "vocabulary": _vocabulary(schema),
         "dataset": schema.name,
     }
+
+
+def _descriptors(view: PairView) -> list[dict[str, Any]]:
+    """Return the input of descriptors, for a model that reads them."""
+    kinds = [encoding for encoding in map(Encoding.parse, view.encodings) if encoding.kind in DESCRIPTORS]
+    return [
+        {
+            "name": "descriptors",
+            "dtype": "float32",
+            "shape": ["batch", kind.size],
+            "columns": list(NAMES),
+            "meaning": "RDKit's descriptors of these names (rdkit.Chem.Descriptors.descList) of the molecule in the "
+            "form that `vocabulary` describes, as they are; NaN where there is none, or beyond float32",
+        }
+        for kind in kinds
+    ]
 
 
 def _vocabulary(schema: Schema) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The model as a function of three tensors."""
+"""The model as a function of tensors alone."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from grpe_dgl.checkpoint.target_units import to_predictions
 from grpe_dgl.models.model import GraphModel
 from grpe_dgl.padded import PaddedBatch
 from grpe_dgl.schema import Schema
+from grpe_dgl.views import DESCRIPTORS
 
 
 class PaddedModel(nn.Module):
@@ -27,7 +28,7 @@ class PaddedModel(nn.Module):
         self.model = model
         self._schema = schema
 
-    def forward(self, nodes: Tensor, relation: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, nodes: Tensor, relation: Tensor, mask: Tensor, descriptors: Tensor | None = None) -> Tensor:
         """Return predictions as `grpe_dgl.inference.Predictor.predict` does.
 
         Parameters
@@ -38,17 +39,22 @@ class PaddedModel(nn.Module):
             (B, N, N) int64: row = query, column = key.
         mask
             (B, N) bool: True where a node is real or virtual, False where it is padding.
+        descriptors
+            (B, D) float32, for models that read descriptors of molecules: as RDKit has them, NaN where missing.
 
         Returns
         -------
         Tensor
             (B, outputs) float32; for a node task (B, N, outputs), of which row 0, the virtual node's, means nothing.
         """
-        return to_predictions(self.model(PaddedBatch(nodes, relation, mask)), self._schema)
+        return to_predictions(self.model(PaddedBatch(nodes, relation, mask, descriptors)), self._schema)
 
 
-def padded(pairs: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """Return nodes, relation and mask of a batch of complete pair graphs, as `PaddedModel` takes them."""
+def padded(pairs: Any) -> tuple[Tensor, ...]:
+    """Return nodes, relation and mask of a batch of complete pair graphs, as `PaddedModel` takes them.
+
+    And the descriptors of the graphs, where the batch has some.
+    """
     sizes = pairs.batch_num_nodes().tolist()
     feat = pairs.ndata["feat"]
     most = max(sizes)
@@ -61,4 +67,6 @@ def padded(pairs: Any) -> tuple[Tensor, Tensor, Tensor]:
         relation[graph, :n, :n] = pairs.edata["relation"][pair : pair + n * n].view(n, n)
         mask[graph, :n] = True
         first, pair = first + n, pair + n * n
-    return nodes, relation, mask
+    found = [pairs.ndata[f"{kind}_values"] for kind in DESCRIPTORS if f"{kind}_values" in pairs.ndata]
+    firsts = torch.tensor([0, *sizes[:-1]]).cumsum(0)
+    return nodes, relation, mask, *(values[firsts] for values in found)

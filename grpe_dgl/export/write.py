@@ -23,7 +23,7 @@ from grpe_dgl.io.atomic_folder import AtomicFolder
 FORMATS = {"onnx": "model.onnx", "pt2": "model.pt2"}
 OPSET = 18
 CONTRACT = "model.json"
-_INPUTS = ("nodes", "relation", "mask")
+_INPUTS = ("nodes", "relation", "mask", "descriptors")  # the last for models that read them
 
 
 def export(checkpoint: Checkpoint, folder: Path, formats: Sequence[str], *, force: bool = False) -> dict[str, float]:
@@ -76,6 +76,8 @@ def _program(checkpoint: Checkpoint) -> torch.export.ExportedProgram:
         "relation": {0: batch, 1: nodes, 2: nodes},
         "mask": {0: batch, 1: nodes},
     }
+    if len(example) > len(shapes):
+        shapes["descriptors"] = {0: batch}
     with torch.no_grad():
         return torch.export.export(model, example, dynamic_shapes=shapes)
 
@@ -105,7 +107,7 @@ def _write_onnx(program: torch.export.ExportedProgram, path: Path) -> Run:
         program,
         dynamo=True,
         opset_version=OPSET,
-        input_names=list(_INPUTS),
+        input_names=list(_INPUTS[: len(program.graph_signature.user_inputs)]),
         output_names=["prediction"],
         verbose=False,
     )
@@ -119,7 +121,7 @@ def _write_onnx(program: torch.export.ExportedProgram, path: Path) -> Run:
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
 
     def run(*inputs: Tensor) -> Tensor:
-        feed = {name: tensor.numpy() for name, tensor in zip(_INPUTS, inputs, strict=True)}
+        feed = {name: tensor.numpy() for name, tensor in zip(_INPUTS, inputs, strict=False)}
         return torch.from_numpy(session.run(["prediction"], feed)[0])
 
     return run

@@ -135,6 +135,9 @@ class GraphModel(nn.Module):
         """Whether the meaning of the tensor `name` depends on the vocabulary of the data: node or edge features."""
         return name.startswith("nodes.")
 
+    def fit_descriptors(self, values: Tensor) -> None:
+        """Take the scale of the training graphs' descriptors, (G, D), before training; for models that read them."""
+
     def transfer_notes(self, old: ModelSettings, new: ModelSettings) -> tuple[list[str], list[str]]:
         """Return in words which rows of tables start anew, and which of the old model's are left out."""
         return [], []

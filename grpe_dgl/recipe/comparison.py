@@ -11,6 +11,7 @@ from grpe_dgl.recipe.recipe import Recipe
 IGNORED = (
     "description",
     "paper",
+    "search",
     "training.checkpoint_layers",
     "training.compile",
     "training.micro_batch_size",

@@ -22,6 +22,7 @@ from grpe_dgl.recipe.overrides import (
     section_overrides,
 )
 from grpe_dgl.recipe.pretraining import PretrainingRecipe
+from grpe_dgl.recipe.search import read_space
 from grpe_dgl.recipe.training import TrainingRecipe
 from grpe_dgl.schema import Task
 
@@ -109,9 +110,12 @@ class Recipe:
     """The targets of molecules without labels, for ``grpe pretrain``; None: the dataset has labels."""
     paper: Paper | None = None
     variants: Mapping[str, Variant] = field(default_factory=dict)
+    search: Mapping[str, object] = field(default_factory=dict)
+    """What a search may change, by full key: a list of values, or low and high; empty for the family's default."""
 
     def __post_init__(self) -> None:
         check_limits(self.model, self.training)
+        read_space(self.search)
         for name in self.variants:
             if not VARIANT_NAME.fullmatch(name):
                 raise InputError(

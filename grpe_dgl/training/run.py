@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from grpe_dgl.checkpoint.build import build_model, freeze_encoder
 from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
+from grpe_dgl.checkpoint.start import choose_start
 from grpe_dgl.data.batching.parts import Division
 from grpe_dgl.data.dataset import Dataset
 from grpe_dgl.data.domain import TrainingDomain
@@ -28,6 +30,7 @@ from grpe_dgl.training.environment import PeakMemory, hardware, versions
 from grpe_dgl.training.evaluation import batch_of_rows, has_validation, is_labelled, measure, predict_split
 from grpe_dgl.training.history import best_epoch, seconds_by_part, to_csv
 from grpe_dgl.training.loop import train, training_batches
+from grpe_dgl.training.prediction_plot import draw_predictions
 from grpe_dgl.training.predictions import SPLITS, Predictions
 from grpe_dgl.training.run_folder import RunFolder
 from grpe_dgl.training.schedule import Schedule
@@ -35,6 +38,7 @@ from grpe_dgl.training.state import State, make_optimizer, seed_everything
 from grpe_dgl.training.step import training_division
 from grpe_dgl.training.stop_request import Stopped, StopRequest
 from grpe_dgl.training.thresholds import choose_thresholds, shift_to_thresholds
+from grpe_dgl.views import DESCRIPTORS, Encoding
 
 NOT_METRICS = ("seconds", "peak_memory")  # columns of the history that no checkpoint of a model needs
 SECONDS_BETWEEN_SAVES = 600.0  # within an epoch; a checkpoint is saved at the end of every epoch anyway
@@ -85,7 +89,8 @@ def run(
     folder
         Created if it does not exist. If it contains ``last.ckpt``, training resumes from there.
     start
-        Replaces the random weights of the new model and returns their provenance, which the checkpoints store.
+        Replaces the random weights of the new model and returns their provenance, which the checkpoints store. None:
+        as the recipe's ``start_from`` says, see `grpe_dgl.checkpoint.start.choose_start`.
     processes
         The processes that train together; the main one writes the files.
     stop
@@ -102,6 +107,8 @@ def run(
         Further entries of ``results.json``, which say what the run is a part of.
     """
     recipe = recipe.fit_to_task(data.task)
+    if start is None:
+        start = choose_start(recipe, data.store).weights
     training = recipe.training
     assert training.metric is not None and training.loss is not None
     files = RunFolder(folder)
@@ -120,6 +127,11 @@ def run(
     torch.manual_seed(training.seed)  # every process starts from the same weights
     model = build_model(recipe.model, schema, backend=backend)
     provenance = {} if start is None else start(model)
+    for name in recipe.model.view.encodings:
+        if Encoding.parse(name).kind in DESCRIPTORS:
+            values = data.store.encoding(name).values
+            assert values is not None
+            model.fit_descriptors(torch.from_numpy(np.asarray(values[data.train.index], np.float32)))
     if training.freeze_encoder:
         freeze_encoder(model)
     _require_supported(model, recipe)
@@ -203,6 +215,8 @@ def run(
     stopped_early = len(state.history) < schedule.epochs
     division = training_division(model, training, processes.device, padded)
     results = _finish(recipe, data, files, state, processes, division, memory, measured)
+    if stopped_early and schedule.has_ended(state.history):
+        results["minimum_learning_rate_reached"] = True
     results |= {"stopped_early": stopped_early, "data": _describe_data(data, identity), **(about or {})}
     if processes.is_main:
         files.write_results(results)
@@ -254,6 +268,7 @@ def _finish(
     state.model.load_state_dict(best.weights)
     index = best_epoch(state.history, training.metric) if has_validation(data) else len(state.history) - 1
     found: dict[str, torch.Tensor] = {}
+    kept: dict[str, Predictions] = {}
     for name, split in data.splits.items():
         if (measured is not None and name not in measured) or not len(split) or not is_labelled(split):
             continue
@@ -267,7 +282,8 @@ def _finish(
             division=division,
         )
         if name in SPLITS and processes.is_main:
-            Predictions.of(split, found[name]).write(files.predictions(name))
+            kept[name] = Predictions.of(split, found[name])
+            kept[name].write(files.predictions(name))
     thresholds = None
     if data.task.kind == "binary" and data.task.level == "graph" and "valid" in found:
         thresholds = choose_thresholds(found["valid"], data.valid.labels(), training.metric)
@@ -281,6 +297,9 @@ def _finish(
     if processes.is_main:
         title = f"{best.schema.name}, seed {training.seed}"
         draw_curves(state.history, metric=training.metric, loss=training.loss, title=title, path=files.curves)
+        if kept:
+            shown = "test" if "test" in kept else "valid"
+            draw_predictions(kept[shown], data.task, split=shown, title=title, path=files.predictions_plot)
     seconds = seconds_by_part(state.history)
     peaks = [memory.read(), *(row["peak_memory_bytes"] or 0 for row in state.history)]  # of earlier sessions too
     return {

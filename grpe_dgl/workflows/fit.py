@@ -17,6 +17,7 @@ from grpe_dgl.errors import InputError
 from grpe_dgl.inference.calibration import Calibration
 from grpe_dgl.inference.run_predictor import SHOWN, RunPredictor
 from grpe_dgl.io.run_models import BEST
+from grpe_dgl.pretrained import shipped_models
 from grpe_dgl.recipe import Recipe, load_recipe
 from grpe_dgl.recipe.load import read_recipe
 from grpe_dgl.recipe.overrides import parse_overrides, shorten
@@ -40,6 +41,7 @@ def fit(
     recipe: str | Path | Recipe = "property",
     settings: Mapping[str, object] | Iterable[str] = (),
     epochs: int | None = None,
+    from_scratch: bool = False,
     split: str | None = None,
     split_column: str | None = None,
     fractions: Sequence[float] = (0.8, 0.1, 0.1),
@@ -51,6 +53,8 @@ def fit(
     resume: bool = False,
     name: str | None = None,
     max_nodes: int = MAX_NODES,
+    standardise: bool = False,
+    bad_labels: str = "refuse",
     workers: int = 1,
     device: str = "cpu",
     stop: StopRequest | None = None,
@@ -74,6 +78,8 @@ def fit(
         Keys of the recipe to change: ``{"model.layers": 4}`` or ``["model.layers=4"]``.
     epochs
         The length of the schedule; a shorter one shortens the warm-up, too.
+    from_scratch
+        Whether to start from random weights, where the recipe starts from a shipped model.
     split, split_column, fractions
         How rows are divided: ``"random"`` or ``"scaffold"`` by fractions of train, valid and test, or ``"column"``.
         With fractions of 1, 0, 0 every row is trained on, and the model of the last epoch is taken.
@@ -93,6 +99,12 @@ def fit(
         The dataset's name; that of the file, or ``"table"``, if None.
     max_nodes
         Molecules of more atoms are skipped.
+    standardise
+        Whether molecules are reduced to their largest fragment, without charges where possible; the model does so again
+        with those it predicts.
+    bad_labels
+        What to do with labels of a regression that are not numbers: ``"refuse"`` the table, or take them for
+        ``"missing"``.
     workers
         Processes that read molecules.
     device
@@ -131,9 +143,12 @@ def fit(
             fractions=tuple(fractions),
             seed=seed,
             max_nodes=max_nodes,
+            standardise=standardise,
+            bad_labels=bad_labels,
             name=name,
         )
         chosen = own_recipe(recipe, request.dataset, settings=settings, epochs=epochs, seed=seed)
+        chosen = dataclasses.replace(chosen, start_from=None) if from_scratch else chosen
         if out is not None:
             require_new(folder, resume=resume)
         plan = fold_plan(request, folds, repeats) if folds is not None else None
@@ -223,6 +238,11 @@ def own_recipe(
     chosen = recipe.override(changes) if isinstance(recipe, Recipe) else load_recipe(recipe, changes)
     if chosen.variants:
         raise InputError(f"the recipe has the variants {', '.join(chosen.variants)}; accepted: a recipe without")
+    if chosen.start_from is not None and chosen.start_from not in shipped_models():
+        raise InputError(
+            f"the recipe starts from a model of {chosen.start_from}; accepted: one that starts from a shipped model or "
+            "from scratch"
+        )
     return dataclasses.replace(chosen, dataset=dataset, paper=None)
 
 

@@ -65,7 +65,8 @@ def fold_groups(store: Store, plan: FoldPlan, table: Table) -> Indices:
         found, groups = np.unique(names.astype(str), return_inverse=True)
         return np.where(names == "", -1, groups.astype(np.int64))
     if plan.split == "scaffold":
-        return _numbered(np.array([_scaffold(store.smiles(graph)) for graph in range(len(store))]))
+        standard = store.schema.standardised_molecules
+        return _numbered(np.array([_scaffold(store.smiles(graph), standard) for graph in range(len(store))]))
     return _numbered(graph_hashes(store, np.arange(len(store))))
 
 
@@ -128,14 +129,16 @@ def shared_molecules(store: Store, fold_of: Indices) -> int:
     return int((np.bincount(pairs[0]) > 1).sum())
 
 
-def _scaffold(smiles: str) -> str:
+def _scaffold(smiles: str, standard: bool) -> str:
     from rdkit import Chem
     from rdkit.rdBase import BlockLogs
 
     from grpe_dgl.data.molecules.smiles import scaffold
+    from grpe_dgl.data.molecules.standardise import standardise
 
     with BlockLogs():
-        return scaffold(Chem.MolFromSmiles(smiles))
+        molecule = Chem.MolFromSmiles(smiles)
+        return scaffold(standardise(molecule, smiles)[0] if standard else molecule)
 
 
 def _numbered(values: npt.NDArray[Any]) -> Indices:

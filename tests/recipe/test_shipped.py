@@ -10,6 +10,7 @@ import yaml
 from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.data.catalogue import MOLECULES, schema_of
 from grpe_dgl.objectives import METRICS
+from grpe_dgl.pretrained import shipped_models
 from grpe_dgl.recipe import Recipe, load_recipe, recipe_text, shipped_recipes
 from grpe_dgl.schema import Schema
 from grpe_dgl.training.losses import LOSS_FUNCTIONS
@@ -131,8 +132,8 @@ def test_settings_of_the_paper_and_the_authors():
     for name in EXPECTED:
         recipe = load_recipe(name)
         assert recipe.model.max_distance == 5
-        assert recipe.model.attention_dropout == (0.0 if name == "demo" else 0.1)
-        assert recipe.start_from is None or recipe.start_from in EXPECTED
+        assert recipe.model.attention_dropout == (0.0 if name in ("demo", "pretrain") else 0.1)
+        assert recipe.start_from is None or recipe.start_from in (*EXPECTED, *shipped_models())
 
 
 def test_ablations():

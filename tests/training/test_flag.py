@@ -137,6 +137,7 @@ def test_resumes_bit_for_bit_with_a_plateau_in_mid_patience(name, path, tmp_path
     parts = run(recipe, data, tmp_path / "parts")
     assert_equal_weights(weights(tmp_path / "whole"), weights(tmp_path / "parts"))
     assert parts["splits"] == whole["splits"] and parts["stopped_early"]
+    assert parts["minimum_learning_rate_reached"] is True
     history = load_checkpoint(tmp_path / "parts" / "last.ckpt").training["history"]
     assert [row["learning_rate"] for row in history] == [1e-6, 1e-6, 1e-6, 3e-7, 3e-7]
     assert all(row["valid_loss"] > 0 for row in history)

@@ -1,3 +1,5 @@
+import copy
+
 import pytest
 import torch
 
@@ -68,3 +70,33 @@ def test_every_process_has_its_own_random_numbers(seed):
     first = torch.rand(())
     torch.manual_seed(seed)
     assert torch.equal(first, torch.rand(()))
+
+
+@pytest.mark.parametrize(("name", "kind"), [("adamw", torch.optim.AdamW), ("adam", torch.optim.Adam)])
+def test_the_recipes_optimiser_is_fused_on_the_cpu(name, kind):
+    training = TrainingRecipe(batch_size=3, epochs=2, learning_rate=0.1, weight_decay=0.25, optimizer=name)
+    models = [torch.nn.Linear(4, 3) for _ in range(2)]
+    models[1].load_state_dict(models[0].state_dict())
+    ours = make_optimizer(models[0], training)
+    theirs = kind(models[1].parameters(), lr=0.1, weight_decay=0.25)
+    assert type(ours) is kind and ours.param_groups[0]["fused"] is True
+    for _ in range(5):
+        for model, optimizer in ((models[0], ours), (models[1], theirs)):
+            optimizer.zero_grad()
+            model(torch.ones(2, 4)).square().sum().backward()
+            optimizer.step()
+    torch.testing.assert_close(models[0].weight, models[1].weight)
+
+
+def test_a_state_of_an_optimiser_that_was_not_fused_continues_without():
+    state, old = new_state(), new_state()
+    old.optimizer = torch.optim.AdamW(old.model.parameters(), lr=0.1, weight_decay=0.25)
+    step(old)
+    torch.manual_seed(1)
+    state.model.load_state_dict(old.model.state_dict())
+    state.load_dict(copy.deepcopy(old.to_dict(SINGLE)), SINGLE)
+    assert not state.optimizer.param_groups[0]["fused"]
+    torch.manual_seed(2)
+    expected = [step(old) for _ in range(3)]
+    torch.manual_seed(2)
+    assert [step(state) for _ in range(3)] == expected

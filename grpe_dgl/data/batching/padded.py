@@ -11,7 +11,7 @@ from grpe_dgl.kernels.decorator import compiled
 from grpe_dgl.padded import PaddedBatch
 from grpe_dgl.relations import Relations
 from grpe_dgl.transforms.pair_codes import fill_relations
-from grpe_dgl.views import PairView
+from grpe_dgl.views import DESCRIPTORS, Encoding, PairView
 
 _NO_LIMIT = np.empty(0, np.int64)
 
@@ -54,7 +54,13 @@ def collate_padded(arrays: GraphArrays, slices: Slices, view: PairView) -> Padde
             value=str(arrays.path),
         )
     mask = torch.from_numpy(np.arange(most) < (slices.num_nodes + 1)[:, None])
-    return PaddedBatch(torch.from_numpy(nodes), torch.from_numpy(relation), mask)
+    tensors = torch.from_numpy(nodes), torch.from_numpy(relation), mask
+    names = [name for name in view.encodings if Encoding.parse(name).kind in DESCRIPTORS]
+    if not names:
+        return PaddedBatch(*tensors)
+    values = arrays.encoding(names[0]).values
+    assert values is not None  # descriptors have numbers per graph alone
+    return PaddedBatch(*tensors, torch.from_numpy(np.ascontiguousarray(values[slices.graphs], np.float32)))
 
 
 def padded_labels(label: npt.NDArray[np.generic], num_nodes: Integers) -> npt.NDArray[np.generic]:

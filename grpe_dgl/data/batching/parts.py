@@ -66,7 +66,7 @@ class Part(NamedTuple):
     def tensors(self) -> list[Tensor]:
         """Return the tensors of a padded part, in order."""
         own = [self.label] if self.weight is None else [self.label, self.weight]
-        return [*self.graph, *own] if isinstance(self.graph, PaddedBatch) else own
+        return [*self.graph.tensors(), *own] if isinstance(self.graph, PaddedBatch) else own
 
 
 class Parts(NamedTuple):

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from grpe_dgl.errors import InputError
 from grpe_dgl.views import Encoding
 
 Floats = npt.NDArray[np.float32]
@@ -30,8 +31,8 @@ class GraphEncoding(NamedTuple):
 class Kind(NamedTuple):
     """One kind of encoding."""
 
-    compute: Callable[[dgl.DGLGraph, int], GraphEncoding]
-    """Takes a graph without duplicate edges, and the size."""
+    compute: Callable[[dgl.DGLGraph, int], GraphEncoding] | None
+    """Takes a graph without duplicate edges, and the size; None for what is computed of molecules, not of graphs."""
     columns: int
     """How many columns a node has for each unit of size."""
     has_values: bool
@@ -157,11 +158,19 @@ KINDS: dict[str, Kind] = {
     "svd": Kind(svd, columns=2, has_values=False, symmetric=False),
     "svd_self_loops": Kind(svd_self_loops, columns=2, has_values=False, symmetric=False),
     "spectrum": Kind(spectrum, columns=1, has_values=True, symmetric=True),
+    "rdkit": Kind(None, columns=0, has_values=True, symmetric=False),
 }
 
 
 def encode_graphs(
-    num_nodes: Integers, num_edges: Integers, src: Integers, dst: Integers, encoding: Encoding, *, undirected: bool
+    num_nodes: Integers,
+    num_edges: Integers,
+    src: Integers,
+    dst: Integers,
+    encoding: Encoding,
+    *,
+    undirected: bool,
+    molecules: Callable[[], Floats] | None = None,
 ) -> tuple[Floats, Floats | None]:
     """Return the encodings of graphs, one after the other: (nodes, columns), and (graphs, size) or None.
 
@@ -175,8 +184,17 @@ def encode_graphs(
         Which kind, and its size.
     undirected
         Whether an edge counts in both directions.
+    molecules
+        Returns the descriptors of the graphs' molecules, (graphs, size); None where the molecules are not known.
     """
     kind = KINDS[encoding.kind]
+    if kind.compute is None:
+        if molecules is None:
+            raise InputError(
+                f"{encoding} is computed of SMILES, which these graphs do not have; accepted: molecules with SMILES",
+                hint="no_descriptors",
+            )
+        return np.zeros((int(num_nodes.sum()), 0), np.float32), molecules()
     nodes, values = [], []
     first = 0
     for n, edges in zip(num_nodes.tolist(), num_edges.tolist(), strict=True):

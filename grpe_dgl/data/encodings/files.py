@@ -11,7 +11,7 @@ import numpy.typing as npt
 from grpe_dgl.data.store.array_file import open_array
 from grpe_dgl.data.store.manifest import ArrayEntry, Manifest
 from grpe_dgl.errors import InputError
-from grpe_dgl.views import Encoding
+from grpe_dgl.views import DESCRIPTORS, Encoding
 
 FOLDER = "encodings"
 FILE = "encoding.json"
@@ -35,7 +35,9 @@ def folder_of(dataset: Path, encoding: Encoding) -> Path:
 
 def description(manifest: Manifest, encoding: Encoding, version: int) -> dict[str, Any]:
     """Return what must be equal for stored arrays to be used: the kind's version and the graphs they belong to."""
-    graphs = "".join(manifest.arrays[name].sha256 for name in ("node_offsets", "edge_offsets", "src", "dst"))
+    names = ["node_offsets", "edge_offsets", "src", "dst"]
+    names += ["smiles"] if encoding.kind in DESCRIPTORS and "smiles" in manifest.arrays else []
+    graphs = "".join(manifest.arrays[name].sha256 for name in names)
     return {
         "format": FORMAT,
         "encoding": str(encoding),

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from grpe_dgl.data.encodings.compute import KINDS, encode_graphs
 from grpe_dgl.data.encodings.files import FILE, description, folder_of, read_description
+from grpe_dgl.data.molecules.descriptors import descriptors_of_smiles
 from grpe_dgl.data.store.array_file import ArrayFile
 from grpe_dgl.data.store.store import Store
 from grpe_dgl.errors import InputError
@@ -97,6 +98,11 @@ def _encode(path: Path, first: int, last: int, encoding: Encoding) -> Part:
     """Return the encodings of the graphs first..last-1 of a dataset."""
     store = _open(path)
     edges = slice(int(store.edge_offsets[first]), int(store.edge_offsets[last]))
+
+    def molecules() -> npt.NDArray[np.float32]:
+        smiles = [store.smiles(graph) for graph in range(first, last)]
+        return descriptors_of_smiles(smiles, standardised=store.schema.standardised_molecules)
+
     return encode_graphs(
         lengths_of(store.node_offsets[first : last + 1]),
         lengths_of(store.edge_offsets[first : last + 1]),
@@ -104,6 +110,7 @@ def _encode(path: Path, first: int, last: int, encoding: Encoding) -> Part:
         store.dst[edges].astype(np.int64),
         encoding,
         undirected=store.schema.undirected,
+        molecules=molecules if store.has_smiles else None,
     )
 
 

@@ -1,6 +1,7 @@
 """Molecules in memory, in the arrays of a processed dataset, and the RDKit molecule of a graph."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,11 +27,12 @@ def read_molecules(
 
     `standardised` is the model's `Schema.standardised_molecules`.
     """
-    run = pack(graphs_of_smiles(smiles, max_nodes=max_nodes, one_form=True, standardised=standardised), _SCHEMA)
+    schema = replace(_SCHEMA, standardised_molecules=standardised)
+    run = pack(graphs_of_smiles(smiles, max_nodes=max_nodes, one_form=True, standardised=standardised), schema)
     errors: list[str | None] = [None] * len(smiles)
     for skip in run.graphs.skipped:
         errors[skip.row] = skip.reason
-    return errors, ArraysInMemory(run, _SCHEMA)
+    return errors, ArraysInMemory(run, schema)
 
 
 def molecule_of_graph(smiles: str, arrays: GraphArrays, graph: int) -> Any | None:

@@ -16,6 +16,9 @@ from rdkit.Chem import Descriptors, rdMolDescriptors
 from rdkit.Chem.EState import EState, EState_VSA
 from rdkit.rdBase import BlockLogs
 
+from grpe_dgl.data.molecules.standardise import standardise
+from grpe_dgl.views import DESCRIPTORS
+
 _LEFT_OUT = {
     *("qed", "SPS", "Ipc", "AvgIpc", "BertzCT", "ExactMolWt", "HeavyAtomMolWt", "NumRadicalElectrons"),
     *("MaxAbsEStateIndex", "MinAbsEStateIndex", "MaxEStateIndex", "MinEStateIndex"),
@@ -71,6 +74,8 @@ NAMES: tuple[str, ...] = (
     *_ESTATE_NAMES,
 )
 """The name of each descriptor, as RDKit has it."""
+if len(NAMES) != DESCRIPTORS["rdkit"]:  # models are stored with this number, in this order
+    raise ImportError(f"this RDKit has {len(NAMES)} of the descriptors that models are trained with, not 178")
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -96,13 +101,18 @@ def descriptors(molecule: Any) -> npt.NDArray[np.float32]:
     return result.astype(np.float32)
 
 
-def descriptors_of_smiles(smiles: Sequence[str]) -> npt.NDArray[np.float32]:
-    """Return the descriptors of molecules, shape (R, len(NAMES)); NaN for one that cannot be read."""
+def descriptors_of_smiles(smiles: Sequence[str], *, standardised: bool = False) -> npt.NDArray[np.float32]:
+    """Return the descriptors of molecules, shape (R, len(NAMES)); NaN for one that cannot be read.
+
+    With `standardised`, of their standard form (see `grpe_dgl.data.molecules.standardise`).
+    """
     result = np.full((len(smiles), len(NAMES)), np.nan, np.float32)
     with BlockLogs():
         for row, text in enumerate(smiles):
             try:
                 molecule = Chem.MolFromSmiles(text)
+                if standardised and molecule is not None:
+                    molecule, _ = standardise(molecule, text)
             except Exception:  # RDKit's C++ code raises errors of any type
                 continue
             if molecule is not None and molecule.GetNumAtoms():

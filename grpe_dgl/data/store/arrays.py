@@ -62,6 +62,7 @@ class ArraysInMemory:
         self.edge_type = _locked(graphs.edge_type)
         self.distance = _locked(run.distance)
         self.label = _locked(graphs.label)
+        self.smiles = graphs.smiles
         self._encodings: dict[str, EncodingArrays] = {}
 
     def __len__(self) -> int:
@@ -71,7 +72,9 @@ class ArraysInMemory:
         """Return the encoding called ``laplacian:8`` of all graphs, computed when it is first asked for."""
         if name not in self._encodings:
             from grpe_dgl.data.encodings.compute import encode_graphs  # DGL, which most uses of arrays do not need
+            from grpe_dgl.data.molecules.descriptors import descriptors_of_smiles
 
+            smiles = self.smiles
             nodes, values = encode_graphs(
                 lengths_of(self.node_offsets),
                 lengths_of(self.edge_offsets),
@@ -79,9 +82,16 @@ class ArraysInMemory:
                 self.dst.astype(np.int64),
                 Encoding.parse(name),
                 undirected=self.schema.undirected,
+                molecules=None
+                if smiles is None
+                else lambda: descriptors_of_smiles(smiles, standardised=self.schema.standardised_molecules),
             )
             self._encodings[name] = EncodingArrays(_locked(nodes), values)
         return self._encodings[name]
+
+    def set_encoding(self, name: str, arrays: EncodingArrays) -> None:
+        """Use these numbers as an encoding, for graphs of which it cannot be computed."""
+        self._encodings[name] = arrays
 
 
 def _locked(array: npt.NDArray[Any]) -> Array:

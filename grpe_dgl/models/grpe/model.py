@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.models.descriptors import Descriptors
 from grpe_dgl.models.grpe import transfer
 from grpe_dgl.models.grpe.encodings import RelationEncodings
 from grpe_dgl.models.grpe.layer import GRPELayer
@@ -22,6 +23,7 @@ from grpe_dgl.padded import PaddedBatch
 from grpe_dgl.relations import Relations
 from grpe_dgl.schema import LEVELS, Schema
 from grpe_dgl.transforms.pair_structure import require_codes
+from grpe_dgl.views import DESCRIPTORS
 
 
 class GRPE(GraphModel):
@@ -56,9 +58,13 @@ class GRPE(GraphModel):
         See `grpe_dgl.ops.relative_attention`.
     head_sizes
         Widths of further layers (Linear, GELU) between the final norm and the output.
+    descriptors
+        Which descriptors of the molecule are joined to the final norm's output, a key of `grpe_dgl.views.DESCRIPTORS`;
+        at graph level only.
     """
 
     reads: ClassVar = "pairs"
+    head_prefix: ClassVar = "head"  # `head` and `head_descriptors`
     takes_padded: ClassVar = True
     has_attention: ClassVar = True
     checkpoints_layers: ClassVar = True
@@ -85,6 +91,7 @@ class GRPE(GraphModel):
         share_encodings: bool = True,
         key_term: str = "neighbour",
         head_sizes: Sequence[int] = (),
+        descriptors: str | None = None,
         backend: str = "auto",
     ) -> None:
         super().__init__()
@@ -127,7 +134,12 @@ class GRPE(GraphModel):
             for _ in range(layers)
         )
         self.final_norm = nn.LayerNorm(hidden_size)
-        widths = [hidden_size, *head_sizes]
+        self.descriptors = descriptors
+        if descriptors is not None:
+            if level != "graph":
+                raise InputError(f"model.descriptors is {descriptors}, and the task is per {level}; accepted: null")
+            self.head_descriptors = Descriptors(DESCRIPTORS[descriptors])
+        widths = [hidden_size + (0 if descriptors is None else DESCRIPTORS[descriptors]), *head_sizes]
         hidden = [nn.Sequential(nn.Linear(a, b), nn.GELU()) for a, b in zip(widths, widths[1:], strict=False)]
         self.head = nn.Sequential(*hidden, nn.Linear(widths[-1], num_outputs))
 
@@ -170,7 +182,7 @@ class GRPE(GraphModel):
             # For node tasks the virtual node's row stays: torch.export would tie a slice of N - 1 rows to N > 2.
             x = self._encode_padded(pairs)[-1]
             x = x[:, 0] if self.level == "graph" else x
-            return self.head(self.final_norm(x))
+            return self.head(self._join(self.final_norm(x), pairs.descriptors))
         if torch.compiler.is_compiling():  # torch.compile cannot trace a DGLGraph: it is computed as without
             return torch.compiler.disable(self._forward_graph)(pairs)
         return self._forward_graph(pairs)
@@ -178,7 +190,21 @@ class GRPE(GraphModel):
     def _forward_graph(self, pairs: dgl.DGLGraph) -> Tensor:
         virtual = self._virtual(pairs)
         x = self.encode(pairs)[-1][virtual if self.level == "graph" else ~virtual]
-        return self.head(self.final_norm(x))
+        key = f"{self.descriptors}_values"
+        return self.head(self._join(self.final_norm(x), pairs.ndata[key][virtual] if key in pairs.ndata else None))
+
+    def _join(self, x: Tensor, descriptors: Tensor | None) -> Tensor:
+        """Return x (B, hidden_size) with the scaled descriptors (B, D) after it, if the model reads them."""
+        if self.descriptors is None:
+            return x
+        if descriptors is None:
+            raise InputError(f"the batch has no descriptors, and the model reads those of {self.descriptors}")
+        return torch.cat([x, self.head_descriptors(descriptors).to(x.dtype)], -1)
+
+    def fit_descriptors(self, values: Tensor) -> None:
+        """Take the scale of the training molecules' descriptors, (G, D)."""
+        if self.descriptors is not None:
+            self.head_descriptors.fit(values)
 
     @property
     def fingerprint_layers(self) -> int:

@@ -9,7 +9,7 @@ from grpe_dgl.families import ModelSettings
 from grpe_dgl.messages import counted, short
 from grpe_dgl.relations import MAX_DISTANCE_LIMIT, Relations
 from grpe_dgl.schema import Schema
-from grpe_dgl.views import PairView
+from grpe_dgl.views import DESCRIPTORS, PairView
 
 PRESETS: dict[str, dict[str, int]] = {
     "tiny": {"layers": 4, "hidden_size": 64, "ffn_size": 64, "num_heads": 8},
@@ -45,6 +45,7 @@ class GRPESettings(ModelSettings):
     share_encodings: bool = True
     key_term: Literal["neighbour", "self"] = "neighbour"
     head_sizes: tuple[int, ...] = ()
+    descriptors: Literal["rdkit"] | None = None
 
     def __post_init__(self) -> None:
         for name in ("layers", "hidden_size", "ffn_size", "num_heads"):
@@ -69,7 +70,8 @@ class GRPESettings(ModelSettings):
     @property
     def view(self) -> PairView:
         """The pair graph with one relation per pair, virtual node included."""
-        return PairView(max_distance=self.max_distance)
+        joined = () if self.descriptors is None else (f"{self.descriptors}:{DESCRIPTORS[self.descriptors]}",)
+        return PairView(max_distance=self.max_distance, encodings=joined)
 
     def title(self) -> str:
         """Return the preset's name, or ``6 layers of 128``."""
@@ -85,6 +87,7 @@ class GRPESettings(ModelSettings):
             f"{counted(self.num_heads, 'head')}, max_distance {self.max_distance}, key_term {self.key_term}"
             + (f", without {', '.join(off)}" if off else "")
             + ("" if self.share_encodings else ", tables per layer")
+            + ("" if self.descriptors is None else f", {self.descriptors} descriptors")
         )
 
     def count_parameters(self, schema: Schema) -> int:
@@ -101,15 +104,16 @@ class GRPESettings(ModelSettings):
         attention = 4 * (width * width + width)
         feed_forward = 2 * width * ffn + width + ffn
         layer = attention + feed_forward + 2 * 2 * width  # two norms
-        sizes = [width, *self.head_sizes, schema.task.num_outputs]
+        joined = 0 if self.descriptors is None else DESCRIPTORS[self.descriptors]
+        sizes = [width + joined, *self.head_sizes, schema.task.num_outputs]
         head = sum(a * b + b for a, b in zip(sizes, sizes[1:], strict=False))
         return nodes + width + encodings + self.layers * layer + 2 * width + head  # virtual node, final norm
 
     def for_finetuning(self, target: ModelSettings) -> Self:
-        """Return these settings with the dropout, the noise and the head of a recipe for other data."""
+        """Return these settings with the dropout, noise, head and descriptors of a recipe for other data."""
         if not isinstance(target, GRPESettings):
             return self
-        changed = ("dropout", "attention_dropout", "input_noise", "head_sizes")
+        changed = ("dropout", "attention_dropout", "input_noise", "head_sizes", "descriptors")
         return dataclasses.replace(self, **{key: getattr(target, key) for key in changed})
 
     def transfer_warnings(self, old: ModelSettings) -> list[str]:

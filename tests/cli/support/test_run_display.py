@@ -36,3 +36,11 @@ def test_rounding_is_drawn_flat(tmp_path, noise):
 def test_small_numbers_and_their_progress_are_shown(tmp_path):
     (tmp_path / "metrics.csv").write_text("epoch,valid_mae\n1,8e-6\n2,4e-6\n3,1e-6\n")
     assert "valid mae 8e-06 █▄▁ 1e-06" in curve(tmp_path, "mae")
+
+
+def test_results_of_a_run_whose_learning_rate_fell_below_its_minimum():
+    results = {"metric": "mae", "splits": {"valid": 0.5}, "epochs": 7, "seconds": 3.2, "best_epoch": 5}
+    ended = {**results, "stopped_early": True, "minimum_learning_rate_reached": True}
+    assert result_lines(ended).startswith(
+        "stopped early: the learning rate fell below training.minimum_learning_rate\ndone after 7 epochs"
+    )

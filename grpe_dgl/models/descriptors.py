@@ -1,0 +1,51 @@
+"""Descriptors of whole molecules, joined to a model's own vector of a graph before its head."""
+
+import torch
+from torch import Tensor, nn
+
+from grpe_dgl.errors import InputError
+
+QUANTILE = 0.01
+LIMIT = 4.0
+MOST = 20_000  # molecules that mean and deviation are taken of; torch's quantiles have an upper limit
+
+
+class Descriptors(nn.Module):
+    """Brings descriptors to a common scale; what is missing becomes 0, the mean.
+
+    ::
+
+        z = clip((d - mean) / deviation, -4, 4)
+
+    Mean and deviation are those of the training molecules, clipped to their quantiles 0.01 and 0.99; a descriptor that
+    is the same for all of them is 0. Both are part of the state dict, so they are stored with the model.
+
+    Parameters
+    ----------
+    size
+        D, how many there are.
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(size))
+        self.register_buffer("deviation", torch.ones(size))
+
+    def fit(self, values: Tensor) -> None:
+        """Take mean and deviation of the training molecules' descriptors, (G, D), NaN where missing."""
+        values = values[:: max(1, len(values) // MOST)].double()
+        low, high = (values.nanquantile(quantile, dim=0) for quantile in (QUANTILE, 1 - QUANTILE))
+        clipped = torch.minimum(torch.maximum(values, low), high)
+        mean = clipped.nanmean(0).nan_to_num()
+        deviation = (clipped - mean).square().nanmean(0).sqrt().nan_to_num()
+        self.mean.copy_(mean)
+        self.deviation.copy_(torch.where(deviation > 1e-6 * (1 + mean.abs()), deviation, torch.inf))
+
+    def forward(self, values: Tensor) -> Tensor:
+        """Return the descriptors (B, D) in the common scale."""
+        if values.shape[-1] != len(self.mean):
+            raise InputError(f"a graph has {values.shape[-1]} descriptors; accepted: {len(self.mean)}")
+        return ((values - self.mean) / self.deviation).nan_to_num().clamp(-LIMIT, LIMIT)

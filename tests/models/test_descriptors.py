@@ -1,0 +1,91 @@
+"""Descriptors of molecules joined before the head: scaled by the training molecules, stored, predicted, exported."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import grpe_dgl
+from grpe_dgl.checkpoint.file import load_checkpoint
+from grpe_dgl.data.batching.collate import collate
+from grpe_dgl.data.batching.padded import collate_padded
+from grpe_dgl.data.batching.slices import Slices
+from grpe_dgl.data.molecules.arrays import read_molecules
+from grpe_dgl.data.molecules.descriptors import NAMES, descriptors_of_smiles
+from grpe_dgl.models.descriptors import Descriptors
+from grpe_dgl.views import DESCRIPTORS
+from tests.cli.invoke import grpe_in
+
+SMILES = [f"{'C' * (1 + i % 8)}{tail}" for i in range(10) for tail in ("O", "N", "c1ccccc1", "C(=O)O")]
+SIZES = ["--set", "model.layers=1", "--set", "model.hidden_size=16", "--set", "model.ffn_size=16"]
+
+
+def test_the_number_of_descriptors_is_known_without_rdkit():
+    assert DESCRIPTORS == {"rdkit": len(NAMES)}
+
+
+def test_the_scale_is_that_of_the_training_molecules():
+    scale = Descriptors(4)
+    values = torch.randn(500, 4) * torch.tensor([1.0, 100.0, 0.0, 1.0]) + torch.tensor([0.0, 5.0, 3.0, 0.0])
+    values[0, 0], values[:, 3] = 1e9, math.nan  # one that is far off, and one that is always missing
+    scale.fit(values)
+    assert scale.deviation[0] < 1.2 and 80 < scale.deviation[1] < 110 and scale.deviation[2:].isinf().all()
+    z = scale(torch.tensor([[1e9, 5.0 + 2 * float(scale.deviation[1]), 7.0, 1.0], [math.nan, math.nan, 3.0, math.nan]]))
+    assert z[0, 0] == 4 and abs(z[0, 1] - 2) < 0.2 and (z[0, 2:] == 0).all() and (z[1] == 0).all()
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("descriptors")
+    (folder / "own.csv").write_text("smiles,size\n" + "".join(f"{each},{len(each)}\n" for each in SMILES))
+    grpe_in(folder, "preprocess", "csv", "own.csv", "--target", "size")
+    grpe_in(folder, "train", "property", "--dataset", "own", "--set", "model.descriptors=rdkit", "--from-scratch",
+            "--epochs", 2, *SIZES, "--out", "run")  # fmt: skip
+    return folder
+
+
+def test_a_model_predicts_from_smiles_what_it_predicts_from_the_dataset(trained):
+    saved = load_checkpoint(trained / "run/best.ckpt")
+    train = grpe_dgl.data.load(trained / "data/own").train.index
+    expected = np.nanmean(descriptors_of_smiles([SMILES[i] for i in train])[:, NAMES.index("MolWt")])
+    assert saved.weights["head_descriptors.mean"][NAMES.index("MolWt")].item() == pytest.approx(expected, rel=0.05)
+    output = grpe_in(trained, "predict", "run/best.ckpt", "data/own", "--out", "a.csv", "--force")
+    assert "40 graphs" in output
+    stored = np.genfromtxt(trained / "a.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
+    predictor = grpe_dgl.load(trained / "run/best.ckpt")
+    found = predictor.predict(SMILES)
+    np.testing.assert_allclose(found[:, 0], stored["predicted_size"], rtol=1e-4)
+    with torch.no_grad():
+        predictor.model.head_descriptors.mean += 1.0
+    assert not np.allclose(predictor.predict(SMILES), found)  # they are read
+
+
+def test_padded_batches_have_the_same_descriptors(trained):
+    model = load_checkpoint(trained / "run/best.ckpt").model()
+    view = load_checkpoint(trained / "run/best.ckpt").recipe.model.view
+    _, arrays = read_molecules(SMILES[:5])
+    index = np.arange(5)
+    padded = collate_padded(arrays, Slices.of(arrays, index), view)
+    assert padded.descriptors.shape == (5, len(NAMES)) and len(padded.to("cpu")) == 4
+    with torch.no_grad():
+        torch.testing.assert_close(model(padded), model(collate(arrays, index, view).graph))
+
+
+def test_a_dataset_without_smiles_is_refused(trained, tmp_path):
+    from tests.training.tiny import write_dataset
+
+    write_dataset(tmp_path / "data" / "tiny", "regression")
+    output = grpe_in(tmp_path, "train", "property", "--dataset", "tiny", "--set", "model.descriptors=rdkit",
+                     "--from-scratch", code=1)  # fmt: skip
+    assert "rdkit:178 is computed of SMILES" in output and "--set model.descriptors=null" in output
+
+
+@pytest.mark.slow
+def test_an_exported_model_takes_them_as_its_fourth_input(trained):
+    import json
+
+    grpe_in(trained, "export", "run/best.ckpt", "--out", "model")
+    inputs = json.loads((trained / "model/model.json").read_text())["inputs"]
+    assert [entry["name"] for entry in inputs] == ["nodes", "relation", "mask", "descriptors"]
+    assert inputs[3]["columns"] == list(NAMES)
