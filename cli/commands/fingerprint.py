@@ -16,9 +16,11 @@ from ..support.terminal import echo
 @click.command("fingerprint")
 @click.argument("arguments", nargs=-1, required=True, metavar="CKPT INPUT...")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="A .csv, .csv.gz, .parquet or .npy file.")
-@click.option("--layers", type=click.IntRange(min=1), default=3, show_default=True, help="How many of the last layers.")
+@click.option(
+    "--layers", type=click.IntRange(min=1), help="How many of the last layers.  [default: 3, or all of fewer]"
+)
 @input_options
-def fingerprint_command(arguments: tuple[str, ...], out: Path, layers: int, options: InputOptions) -> None:
+def fingerprint_command(arguments: tuple[str, ...], out: Path, layers: int | None, options: InputOptions) -> None:
     """Write fingerprints of INPUT with the model in CKPT.
 
     A fingerprint is the virtual node after each of the last layers, taken before the final norm, each of length 1,

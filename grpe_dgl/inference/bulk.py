@@ -76,7 +76,8 @@ class Fingerprint:
 
     checkpoint: Path
     device: str
-    layers: int
+    layers: int | None = None
+    """See `Predictor.fingerprint`."""
 
     @functools.cached_property
     def predictor(self) -> Predictor:
@@ -86,11 +87,11 @@ class Fingerprint:
     @property
     def width(self) -> int:
         """How many numbers a fingerprint has."""
-        return self.predictor.model.fingerprint_size(self.layers)
+        return self.predictor.model.fingerprint_size(self.predictor.require_layers(self.layers))
 
     def __call__(self, chunk: Chunk) -> Result:
         """Return a chunk's fingerprints."""
-        return chunk.errors, self.predictor.fingerprint_chunk(chunk, self.layers)
+        return chunk.errors, self.predictor.fingerprint_chunk(chunk, self.predictor.require_layers(self.layers))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Fingerprint, (self.checkpoint, self.device, self.layers)
