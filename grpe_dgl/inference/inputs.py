@@ -61,6 +61,14 @@ def smiles_rows(smiles: Sequence[str], *, max_nodes: int = MAX_NODES, standardis
     return Rows(["smiles"], len(smiles), "molecule", jobs, lambda: [TEXT])
 
 
+def molecule_rows(
+    cells: Sequence[list[str]], smiles: Sequence[str], columns: list[str], *, max_nodes: int, standardised: bool
+) -> Rows:
+    """Return molecules that were read already, with the cells of each, as rows."""
+    jobs = _jobs(zip(cells, smiles, strict=True), max_nodes, standardised)
+    return Rows(columns, len(smiles), "molecule", jobs, lambda: [TEXT] * len(columns))
+
+
 def table_rows(
     table: Table, smiles: str | None = None, *, max_nodes: int = MAX_NODES, standardised: bool = False
 ) -> Rows:
