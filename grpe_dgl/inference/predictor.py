@@ -22,6 +22,8 @@ from grpe_dgl.schema import Schema
 from grpe_dgl.views import View
 
 PAIRS_PER_BATCH = 1 << 18  # bounds the memory of a forward pass, whatever the molecules' sizes
+FINGERPRINT_LAYERS = 3
+"""From how many of the last layers fingerprints are, if the model has as many."""
 Array = npt.NDArray[Any]
 
 
@@ -121,14 +123,16 @@ class Predictor:
 
         return pandas.DataFrame(values, index=smiles.index, columns=self.schema.task.output_columns())  # type: ignore[union-attr]
 
-    def fingerprint(self, smiles: SMILESInput, *, layers: int = 3, max_nodes: int = MAX_NODES) -> Array:
+    def fingerprint(self, smiles: SMILESInput, *, layers: int | None = None, max_nodes: int = MAX_NODES) -> Array:
         """Return each molecule's virtual node after the last `layers` layers, (R, fingerprint size) float32.
+
+        None takes the last three, or all of a model with fewer.
 
         Taken before the final norm, each of length 1, joined early to late; NaN for what cannot be read.
         """
-        self.require_layers(layers)
-        width = self.model.fingerprint_size(layers)
-        return self._of_smiles(smiles, max_nodes, lambda chunk: self.fingerprint_chunk(chunk, layers), width)
+        chosen = self.require_layers(layers)
+        width = self.model.fingerprint_size(chosen)
+        return self._of_smiles(smiles, max_nodes, lambda chunk: self.fingerprint_chunk(chunk, chosen), width)
 
     @torch.no_grad()
     def outputs(self, batch: Batch | Part) -> Array:
@@ -151,14 +155,17 @@ class Predictor:
                 "SMILES; accepted: a processed dataset of that vocabulary, or a model of the vocabulary 'ogb'"
             )
 
-    def require_layers(self, layers: int) -> None:
-        """Raise unless the model has that many layers."""
+    def require_layers(self, layers: int | None) -> int:
+        """Return `layers`, for None three or all of fewer; raise unless the model has that many layers."""
         most = self.model.fingerprint_layers
         if most == 0:
             family = self.checkpoint.recipe.model.NAME
             raise InputError(f"{self.source} is a model of the family {family}, which has no fingerprints")
+        if layers is None:
+            return min(FINGERPRINT_LAYERS, most)
         if not 1 <= layers <= most:
             raise InputError(f"layers is {layers}; accepted: 1..{most}, as {self.source} has {most}")
+        return layers
 
     def predict_chunk(self, chunk: Chunk) -> list[Array]:
         """Predict the graphs of a chunk, each (1 or nodes, outputs)."""
