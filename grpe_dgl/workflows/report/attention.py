@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from grpe_dgl.workflows.report.markup import Markup, element, void
 from grpe_dgl.workflows.report.molecules import draw
 
 SAMPLES = 3
-LARGEST = 60  # nodes of a sample: a larger map is slow to read and makes the page large
+MOST_WEIGHTS = 60_000  # of a sample, in all layers: more would make the page large
 COLOUR = (38, 124, 205)  # to be seen on a light and on a dark page
 
 Array = npt.NDArray[Any]
@@ -44,15 +45,17 @@ def attention_section(evidence: Evidence, number: int) -> Markup:
         model = checkpoint.model()
         if not model.has_attention:
             return Markup("")
-        graphs = _samples(evidence)
-        if not len(graphs):
-            return Markup("")
         view = checkpoint.recipe.model.view
         prepare_encodings(store, view.encodings)
+        smallest = _by_size(evidence)[0][:1]
+        layers = len(attention_maps(model, view, store, smallest)[0].layers) if len(smallest) else 1
+        largest = math.isqrt(MOST_WEIGHTS // layers)
+        graphs = _samples(evidence, largest)
+        if not len(graphs):
+            return element("p", f"Not drawn: no graph of the split has 2 to {largest} nodes.", class_="note")
         maps = attention_maps(model, view, store, graphs)
     except (InputError, OSError):
         return Markup("")
-    layers = len(maps[0].layers)
     figures = [_figure(evidence, int(graph), each.mean, each.virtual) for graph, each in zip(graphs, maps, strict=True)]
     name = f"layer-{number}"
     slider = element(
@@ -76,15 +79,22 @@ def attention_section(evidence: Evidence, number: int) -> Markup:
     )
 
 
-def _samples(evidence: Evidence) -> npt.NDArray[np.int64]:
-    """Return a few graphs of the split, spread over the sizes up to `LARGEST` nodes."""
+def _by_size(evidence: Evidence) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the graphs of the split that have two nodes or more, the smallest first, and their sizes."""
     assert evidence.predictions is not None and evidence.sizes is not None
     graphs, first = np.unique(evidence.predictions.index, return_index=True)
-    sizes = evidence.sizes[first]
-    fitting = np.flatnonzero((sizes <= LARGEST) & (sizes > 1))
-    order = fitting[np.argsort(sizes[fitting], kind="stable")]
-    places = {round(share * (len(order) - 1)) for share in (0.25, 0.5, 0.75)} if len(order) else set()
-    return graphs[order[sorted(places)]].astype(np.int64)[:SAMPLES]
+    sizes = evidence.sizes[first].astype(np.int64)
+    order = np.argsort(sizes, kind="stable")
+    order = order[sizes[order] > 1]
+    return graphs[order].astype(np.int64), sizes[order]
+
+
+def _samples(evidence: Evidence, largest: int) -> npt.NDArray[np.int64]:
+    """Return a few graphs of the split, spread over the sizes up to `largest` nodes."""
+    graphs, sizes = _by_size(evidence)
+    graphs = graphs[sizes <= largest]
+    places = {round(share * (len(graphs) - 1)) for share in (0.25, 0.5, 0.75)} if len(graphs) else set()
+    return graphs[sorted(places)][:SAMPLES]
 
 
 def _figure(evidence: Evidence, graph: int, layers: Array, virtual: int) -> Markup:

@@ -83,7 +83,10 @@ def gather(run: Run, dataset: Path | None = None) -> Evidence:
 
 
 def _open(run: Run, dataset: Path | None, missing: list[str]) -> Store | None:
-    """Return the dataset if it is there and unchanged since the training."""
+    """Return the dataset if it is there and its graphs and labels are those of the training.
+
+    Its splits may be others, as in the folds of a cross-validation: predictions name their graphs by number.
+    """
     recorded = run.results.get("data") or {}
     folder = dataset or (Path(str(recorded["folder"])) if recorded.get("folder") else None)
     if folder is None:
@@ -91,9 +94,10 @@ def _open(run: Run, dataset: Path | None, missing: list[str]) -> Store | None:
         return None
     try:
         store = Store(folder)
-        known = {str(key): str(value) for key, value in (recorded.get("arrays") or {}).items()}
-        found = DataIdentity.of(store)
-        if differences := DataIdentity(known, None).differences(found) if known else []:
+        arrays = {str(key): str(value) for key, value in (recorded.get("arrays") or {}).items()}
+        known = {key: value for key, value in arrays.items() if not key.startswith("split-")}
+        found = {name: store.manifest.arrays[name].sha256 for name in known if name in store.manifest.arrays}
+        if differences := DataIdentity(known, None).differences(DataIdentity(found, None)):
             missing.append(f"{folder} is not the data of the run: {' and '.join(differences)} differ")
             return None
         return store

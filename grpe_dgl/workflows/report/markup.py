@@ -4,6 +4,8 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 
+SHORT = 24  # characters of a cell that is not broken into lines
+
 
 class Markup(str):
     """HTML that may be put into the page as it is; any other text is escaped by `element`."""
@@ -47,8 +49,8 @@ def table(header: Sequence[object], rows: Sequence[Sequence[object]], *, marked:
     body = [
         element(
             "tr",
-            element("th", row[0], scope="row"),
-            *(element("td", cell) for cell in row[1:]),
+            element("th", row[0], scope="row", class_=_width(row[0])),
+            *(element("td", cell, class_=_width(cell)) for cell in row[1:]),
             class_="ours" if place == marked else None,
         )
         for place, row in enumerate(rows)
@@ -67,6 +69,11 @@ def card(title: str, *content: object, note: str = "", width: str = "") -> Marku
     """Return a framed part of a section with its title; its width is ``""``, ``"double"`` or ``"wide"``."""
     below = element("p", note, class_="note") if note else Markup("")
     return element("figure", element("h4", title), *content, below, class_=f"card {width}".strip())
+
+
+def _width(cell: object) -> str | None:
+    """Return the class of a cell that stays on one line: short texts and numbers."""
+    return "short" if not isinstance(cell, Markup) and len(str(cell)) <= SHORT else None
 
 
 def _attributes(attributes: dict[str, object]) -> str:
