@@ -176,17 +176,18 @@ class Predictor:
         return self._by_graph(chunk, lambda batch: self.fingerprints(batch, layers), per_node=False)
 
     def _by_graph(self, chunk: Chunk, compute: Callable[[Part], Array], *, per_node: bool) -> list[Array]:
-        """Apply `compute` batch by batch; return its rows graph by graph, in order."""
-        sizes = np.diff(chunk.arrays.node_offsets)[chunk.graphs].astype(np.int64) + 1
-        results: list[Array] = [np.zeros(0)] * len(chunk.graphs)
+        """Apply `compute` batch by batch, once to each graph; return its rows graph by graph, in order."""
+        graphs, rows = np.unique(chunk.graphs, return_inverse=True)
+        sizes = np.diff(chunk.arrays.node_offsets)[graphs].astype(np.int64) + 1
+        results: list[Array] = [np.zeros(0)] * len(graphs)
         for places in batches_by_size(sizes):
-            slices = Slices.of(chunk.arrays, chunk.graphs[places])
+            slices = Slices.of(chunk.arrays, graphs[places])
             everything = np.arange(len(places))
             values = compute(collate_part(chunk.arrays, slices, everything, self.view, self._division))
             counts = sizes[places] - 1 if per_node else np.ones(len(places), int)
             for place, part in zip(places, np.split(values, counts.cumsum()[:-1]), strict=True):
                 results[place] = part
-        return results
+        return [results[row] for row in rows]
 
     def _of_smiles(
         self, smiles: SMILESInput, max_nodes: int, compute: Callable[[Chunk], list[Array]], width: int
