@@ -23,11 +23,13 @@ from ..support.terminal import echo
     type=click.Path(),
     help="A .csv, .csv.gz, .parquet or .npy file, or a folder of parts.",
 )
-@click.option("--layers", type=click.IntRange(min=1), default=3, show_default=True, help="How many of the last layers.")
+@click.option(
+    "--layers", type=click.IntRange(min=1), help="How many of the last layers.  [default: 3, or all of fewer]"
+)
 @input_options
 @library_options
 def fingerprint_command(
-    arguments: tuple[str, ...], output: str, layers: int, options: InputOptions, library: LibraryOptions
+    arguments: tuple[str, ...], output: str, layers: int | None, options: InputOptions, library: LibraryOptions
 ) -> None:
     """Write fingerprints of INPUT with the model in CKPT.
 

@@ -100,7 +100,8 @@ class Fingerprint:
 
     checkpoint: Path
     device: str
-    layers: int
+    layers: int | None = None
+    """See `Predictor.fingerprint`."""
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -120,7 +121,7 @@ class Fingerprint:
     @property
     def width(self) -> int:
         """How many numbers a fingerprint has."""
-        return self.predictor.model.fingerprint_size(self.layers)
+        return self.predictor.model.fingerprint_size(self.predictor.require_layers(self.layers))
 
     @property
     def schema(self) -> Schema:
@@ -139,7 +140,7 @@ class Fingerprint:
 
     def __call__(self, chunk: Chunk) -> Result:
         """Return a chunk's fingerprints."""
-        return chunk.errors, self.predictor.fingerprint_chunk(chunk, self.layers)
+        return chunk.errors, self.predictor.fingerprint_chunk(chunk, self.predictor.require_layers(self.layers))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Fingerprint, (self.checkpoint, self.device, self.layers)
