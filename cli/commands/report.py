@@ -20,7 +20,7 @@ ENDINGS = (".html", ".htm")
 )
 @click.option("--force", is_flag=True, help="Overwrite the file of --out.")
 def report_command(runs: tuple[Path, ...], out: Path, dataset: Path | None, force: bool) -> None:
-    """Write a page about finished runs, with charts, molecules and the paper's numbers.
+    """Write a page about finished runs: charts, molecules, numbers.
 
     RUN is the folder of a run, of an experiment with several seeds and variants, or one that contains such; several are
     shown side by side. The page is one file that any browser opens without a network.

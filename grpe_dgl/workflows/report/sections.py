@@ -261,7 +261,7 @@ def _curves(run: Run) -> list[Markup]:
             plot.tip(x, scale * y, f"epoch {x}\n{metric.text(y) if column is None else significant(y)}")
         best = run.results.get("best_epoch")
         note = ""
-        if column is None and best in points:
+        if column is None and type(best) is int and best in points:
             plot.ring(best, scale * points[best], style)
             note = f"The ring is the best epoch, {best}."
         cards.append(card(name, plot.svg(), note=note))

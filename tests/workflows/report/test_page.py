@@ -206,3 +206,26 @@ def test_errors(tmp_path):
     with pytest.raises(InputError, match="no finished run to compare"):
         grpe_dgl.report(tmp_path / "none", tmp_path / "page.html")
     assert not (tmp_path / "page.html").exists()
+
+
+JUNK = ["<b>", -1, 1e400, [1], {"a": {"b": [None]}}, True, None, {"folder": 3, "arrays": [1], "task": "x", "graphs": 4},
+        {"differs": "text", "runs": "x"}, {"threads": "many", "memory_bytes": "x", "processes": [2]},
+        {"table": 3, "metric": 4, "values": 5}, {"of": 1}]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_results_of_any_content_are_shown_or_refused(tmp_path):
+    """A results.json that was edited or damaged is never a crash of the command."""
+    run = write_run(tmp_path / "run")
+    good = json.loads((run / "results.json").read_text())
+    refused = 0
+    for key in [*good, "versions", "peak_memory"]:
+        for junk in JUNK:
+            (run / "results.json").write_text(json.dumps({**good, key: junk}))
+            try:
+                assert grpe_dgl.report(run).endswith("</html>\n")
+                grpe_dgl.compare(run).to_json()
+            except InputError as error:
+                refused += 1
+                assert "broken" in str(error)
+    assert refused > 50
