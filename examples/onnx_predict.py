@@ -65,8 +65,8 @@ def atoms(molecule, columns):
     return np.array(rows, np.int64)
 
 
-def relations(molecule, codes, columns):
-    """Return the relation of every pair, the virtual node first: shape (n + 1, n + 1)."""
+def relations(molecule, codes, columns, virtual):
+    """Return the relation of every pair, the virtual nodes first, 0 or 1: shape (n + virtual, n + virtual)."""
     n = molecule.GetNumAtoms()
     own, most = codes["num_edge_types"], codes["max_distance"]
     distance = Chem.GetDistanceMatrix(molecule).astype(np.int64)  # 10^8 where there is no path
@@ -79,8 +79,8 @@ def relations(molecule, codes, columns):
         code = (kind * len(stereos) + stereo) * len(conjugations) + conjugated
         i, j = bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()
         inner[i, j] = inner[j, i] = code
-    relation = np.full((n + 1, n + 1), codes["virtual"], np.int64)
-    relation[1:, 1:] = inner
+    relation = np.full((n + virtual, n + virtual), codes["virtual"], np.int64)
+    relation[virtual:, virtual:] = inner
     np.fill_diagonal(relation, codes["self"])
     return relation
 
@@ -98,22 +98,53 @@ def descriptors(molecule, names):
     return found.astype(np.float32)
 
 
+def signs(vectors):
+    """Return the sign of every column that makes its largest entry positive, the first of equals."""
+    magnitude = np.abs(vectors)
+    largest = (magnitude >= magnitude.max(0) - 1e-5).argmax(0)
+    return np.where(vectors[largest, np.arange(vectors.shape[1])] < 0, -1, 1)
+
+
+def singular_vectors(molecule, size):
+    """Return the singular vectors of A + I times the roots of their values, left then right: shape (n, 2 size)."""
+    n = molecule.GetNumAtoms()
+    left, values, right = np.linalg.svd(Chem.GetAdjacencyMatrix(molecule) + np.eye(n))
+    found = min(n, size)
+    left, right = (x[:, :found] * np.sqrt(values[:found]) for x in (left, right.T))
+    encoding = np.zeros((n, 2 * size), np.float32)
+    encoding[:, :found], encoding[:, size : size + found] = left * signs(left), right * signs(left)
+    return encoding
+
+
+def encodings(molecules, entry, shape):
+    """Return the positional encodings of one input that holds them, zeros for padding; `shape` is that of the mask."""
+    if entry["name"] != "svd_self_loops":
+        sys.exit(f"this example does not compute the input {entry['name']}")
+    padded = np.zeros((*shape, entry["shape"][-1]), np.float32)
+    for i, molecule in enumerate(molecules):
+        padded[i, : molecule.GetNumAtoms()] = singular_vectors(molecule, entry["size"])
+    return padded
+
+
 def predict(session, model, molecules):
     """Return the predictions for RDKit molecules, shape (molecules, outputs)."""
     vocabulary = model["vocabulary"]
-    most = 1 + max(molecule.GetNumAtoms() for molecule in molecules)
+    virtual = int(model["virtual_node"])  # models that read encodings have none
+    most = virtual + max(molecule.GetNumAtoms() for molecule in molecules)
     nodes = np.zeros((len(molecules), most, len(vocabulary["atom_columns"])), np.int64)
     relation = np.zeros((len(molecules), most, most), np.int64)
     mask = np.zeros((len(molecules), most), bool)
     for i, molecule in enumerate(molecules):
-        n = molecule.GetNumAtoms() + 1
-        nodes[i, 1:n] = atoms(molecule, vocabulary["atom_columns"])
-        relation[i, :n, :n] = relations(molecule, model["relations"], vocabulary["bond_columns"])
+        n = molecule.GetNumAtoms() + virtual
+        nodes[i, virtual:n] = atoms(molecule, vocabulary["atom_columns"])
+        relation[i, :n, :n] = relations(molecule, model["relations"], vocabulary["bond_columns"], virtual)
         mask[i, :n] = True
     feed = {"nodes": nodes, "relation": relation, "mask": mask}
-    for entry in model["inputs"]:
+    for entry in model["inputs"][3:]:
         if entry["name"] == "descriptors":
             feed["descriptors"] = np.array([descriptors(molecule, entry["columns"]) for molecule in molecules])
+        else:
+            feed[entry["name"]] = encodings(molecules, entry, mask.shape)
     return session.run(["prediction"], feed)[0]
 
 

@@ -30,7 +30,7 @@ def require_equal(run: Run, model: GraphModel, checkpoint: Checkpoint, *, what: 
     Parameters
     ----------
     run
-        The exported model: nodes, relation, mask and, for models that read them, descriptors to predictions.
+        The exported model: nodes, relation, mask and, for models that read them, encodings to predictions.
     model
         The original, with any backend.
     checkpoint
@@ -40,19 +40,19 @@ def require_equal(run: Run, model: GraphModel, checkpoint: Checkpoint, *, what: 
     """
     worst = 0.0
     schema = checkpoint.schema
+    virtual = int(checkpoint.recipe.model.view.virtual_node)
     for batch in random_batches(checkpoint):
         with torch.no_grad():
             ours = to_predictions(model(batch.graph), schema)
         inputs = padded(batch.graph)
         theirs = run(*inputs)
         if schema.task.level == "node":
-            mask = inputs[2]
-            theirs = theirs[:, 1:][mask[:, 1:]]
+            theirs = theirs[:, virtual:][inputs[2][:, virtual:]]
         if theirs.shape != ours.shape:
             raise InputError(f"{what} gives shape {tuple(theirs.shape)}, ours {tuple(ours.shape)}; it is not written")
         difference = _relative(theirs, ours, schema)
         if not difference <= TOLERANCE:  # NaN is a difference too
-            sizes = (batch.graph.batch_num_nodes() - 1).tolist()
+            sizes = (batch.graph.batch_num_nodes() - virtual).tolist()
             raise InputError(
                 f"{what} differs from the model by {difference:.1e} (relative) on graphs of {sizes} nodes; accepted: "
                 f"{TOLERANCE:g}; it is not written"

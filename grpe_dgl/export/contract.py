@@ -3,13 +3,15 @@
 from typing import Any
 
 from grpe_dgl.checkpoint.file import Checkpoint
+from grpe_dgl.data.encodings.compute import KINDS
 from grpe_dgl.data.molecules.columns import ogb_features
 from grpe_dgl.data.molecules.descriptors import NAMES
 from grpe_dgl.data.molecules.standardise import RULE
+from grpe_dgl.export.module import EncodingInput, encoding_inputs
 from grpe_dgl.relations import Relations
 from grpe_dgl.schema import Schema
 from grpe_dgl.version import __version__
-from grpe_dgl.views import DESCRIPTORS, Encoding, PairView
+from grpe_dgl.views import PairView
 
 FORMAT = "grpe-dgl exported model"
 FORMAT_VERSION = 1
@@ -25,6 +27,16 @@ ATOM_LISTS = (
     "possible_is_aromatic_list",
     "possible_is_in_ring_list",
 )
+ENCODING_RULES = {
+    "svd_self_loops": (
+        "singular vectors of the matrix with 1 on the diagonal and for every edge, {edges}, 0 elsewhere: by descending "
+        "singular value s, U sqrt(s) in the first `size` columns and V sqrt(s) in the others; the sign of each pair of "
+        "vectors makes the largest absolute entry of U sqrt(s), the first of those within 1e-5 of it, positive; zeros "
+        "in the columns that a graph of fewer than `size` nodes lacks, and for padding. Vectors of equal singular "
+        "values are not unique, and predictions depend on which are taken"
+    ),
+}
+"""The rule of each input that holds an encoding, by its name."""
 BOND_LISTS = ("possible_bond_type_list", "possible_bond_stereo_list", "possible_is_conjugated_list")
 
 
@@ -45,6 +57,7 @@ def contract(checkpoint: Checkpoint, *, files: dict[str, str], opset: int | None
     relations = Relations(view.max_distance, schema.num_edge_types)
     task = schema.task
     own = relations.num_edge_types
+    virtual = "the virtual node and " if view.virtual_node else ""
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -56,7 +69,11 @@ def contract(checkpoint: Checkpoint, *, files: dict[str, str], opset: int | None
                 "name": "nodes",
                 "dtype": "float32" if schema.node_vocabulary is None else "int64",
                 "shape": ["batch", "nodes", schema.num_node_columns],
-                "meaning": "features; node 0 of every graph is the virtual node, which has zeros, and so has padding",
+                "meaning": (
+                    "features; node 0 of every graph is the virtual node, which has zeros, and so has padding"
+                    if view.virtual_node
+                    else "features; zeros for padding"
+                ),
             },
             {
                 "name": "relation",
@@ -68,9 +85,9 @@ def contract(checkpoint: Checkpoint, *, files: dict[str, str], opset: int | None
                 "name": "mask",
                 "dtype": "bool",
                 "shape": ["batch", "nodes"],
-                "meaning": "true for the virtual node and real nodes, false for padding",
+                "meaning": f"true for {virtual}real nodes, false for padding",
             },
-            *_descriptors(view),
+            *(_encoding(entry, schema) for entry in encoding_inputs(view)),
         ],
         "outputs": [
             {
@@ -79,9 +96,10 @@ def contract(checkpoint: Checkpoint, *, files: dict[str, str], opset: int | None
                 "shape": ["batch", *([] if task.level == "graph" else ["nodes"]), task.num_outputs],
                 "columns": task.output_columns(),
                 "meaning": ("probabilities" if task.kind != "regression" else "in the targets' own unit")
-                + ("" if task.level == "graph" else "; row 0, the virtual node's, means nothing"),
+                + ("; row 0, the virtual node's, means nothing" if task.level == "node" and view.virtual_node else ""),
             }
         ],
+        "virtual_node": view.virtual_node,
         "relations": {
             "edge": "a pair with an edge has its type, 0 .. num_edge_types - 1",
             "num_edge_types": own,
@@ -108,20 +126,19 @@ def contract(checkpoint: Checkpoint, *, files: dict[str, str], opset: int | None
     }
 
 
-def _descriptors(view: PairView) -> list[dict[str, Any]]:
-    """Return the input of descriptors, for a model that reads them."""
-    kinds = [encoding for encoding in map(Encoding.parse, view.encodings) if encoding.kind in DESCRIPTORS]
-    return [
-        {
-            "name": "descriptors",
-            "dtype": "float32",
-            "shape": ["batch", kind.size],
-            "columns": list(NAMES),
-            "meaning": "RDKit's descriptors of these names (rdkit.Chem.Descriptors.descList) of the molecule in the "
-            "form that `vocabulary` describes, as they are; NaN where there is none, or beyond float32",
-        }
-        for kind in kinds
-    ]
+def _encoding(entry: EncodingInput, schema: Schema) -> dict[str, Any]:
+    """Return the input of an encoding or of descriptors."""
+    shape = ["batch", "nodes", entry.encoding.columns] if entry.per_node else ["batch", entry.encoding.size]
+    content = {"name": entry.name, "dtype": "float32", "shape": shape}
+    if entry.name == "descriptors":
+        meaning = (
+            "RDKit's descriptors of these names (rdkit.Chem.Descriptors.descList) of the molecule in the form that "
+            "`vocabulary` describes, as they are; NaN where there is none, or beyond float32"
+        )
+        return content | {"columns": list(NAMES), "meaning": meaning}
+    symmetric = schema.undirected or KINDS[entry.encoding.kind].symmetric
+    edges = "in both directions" if symmetric else "its source the row and its destination the column"
+    return content | {"size": entry.encoding.size, "meaning": ENCODING_RULES[entry.name].format(edges=edges)}
 
 
 def _vocabulary(schema: Schema) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The model as a function of tensors alone."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -9,11 +9,14 @@ from grpe_dgl.checkpoint.target_units import to_predictions
 from grpe_dgl.models.model import GraphModel
 from grpe_dgl.padded import PaddedBatch
 from grpe_dgl.schema import Schema
-from grpe_dgl.views import DESCRIPTORS
+from grpe_dgl.views import DESCRIPTORS, ENCODINGS, Encoding, View
+
+READ_VALUES = ("spectrum",)
+"""The kinds of encodings of nodes whose numbers per graph a model that can be exported reads."""
 
 
 class PaddedModel(nn.Module):
-    """Predict padded batches: B graphs of up to N nodes, the virtual node being node 0 of each.
+    """Predict padded batches: B graphs of up to N nodes; a view with a virtual node has it as node 0 of each.
 
     Parameters
     ----------
@@ -21,39 +24,69 @@ class PaddedModel(nn.Module):
         A model that takes padded batches, on the CPU, with the backend ``"dense"``.
     schema
         Of the data it was trained on.
+    view
+        What it reads; its encodings are further inputs (`encoding_inputs`).
     """
 
-    def __init__(self, model: GraphModel, schema: Schema) -> None:
+    def __init__(self, model: GraphModel, schema: Schema, view: View) -> None:
         super().__init__()
         self.model = model
         self._schema = schema
+        self._fields = tuple(entry.field for entry in encoding_inputs(view))
 
-    def forward(self, nodes: Tensor, relation: Tensor, mask: Tensor, descriptors: Tensor | None = None) -> Tensor:
+    def forward(self, nodes: Tensor, relation: Tensor, mask: Tensor, *encodings: Tensor) -> Tensor:
         """Return predictions as `grpe_dgl.inference.Predictor.predict` does.
 
         Parameters
         ----------
         nodes
-            (B, N, F) int64, or float32 for continuous features; anything valid for node 0 and for padding.
+            (B, N, F) int64, or float32 for continuous features; anything valid for a virtual node and for padding.
         relation
             (B, N, N) int64: row = query, column = key.
         mask
             (B, N) bool: True where a node is real or virtual, False where it is padding.
-        descriptors
-            (B, D) float32, for models that read descriptors of molecules: as RDKit has them, NaN where missing.
+        encodings
+            float32, as `encoding_inputs` lists them.
 
         Returns
         -------
         Tensor
-            (B, outputs) float32; for a node task (B, N, outputs), of which row 0, the virtual node's, means nothing.
+            (B, outputs) float32; for a node task (B, N, outputs), of which the rows of virtual nodes and
+            padding mean nothing.
         """
-        return to_predictions(self.model(PaddedBatch(nodes, relation, mask, descriptors)), self._schema)
+        fields = dict(zip(self._fields, encodings, strict=True))
+        return to_predictions(self.model(PaddedBatch(nodes, relation, mask, **fields)), self._schema)
+
+
+class EncodingInput(NamedTuple):
+    """An input of an exported model that holds an encoding of the graphs."""
+
+    name: str
+    """Of the input: the encoding's kind, KIND_values for its numbers per graph, or descriptors."""
+    field: str
+    """Its place in a `PaddedBatch`."""
+    encoding: Encoding
+    per_node: bool
+    """Whether it has the shape (B, N, columns); if not, (B, size)."""
+
+
+def encoding_inputs(view: View) -> list[EncodingInput]:
+    """Return the inputs that a model with this view takes after nodes, relation and mask."""
+    found = []
+    for encoding in map(Encoding.parse, view.encodings):
+        if encoding.kind in DESCRIPTORS:
+            found.append(EncodingInput("descriptors", "descriptors", encoding, per_node=False))
+            continue
+        found.append(EncodingInput(encoding.kind, "encoding", encoding, per_node=True))
+        if encoding.kind in READ_VALUES:
+            found.append(EncodingInput(f"{encoding.kind}_values", "encoding_values", encoding, per_node=False))
+    return found
 
 
 def padded(pairs: Any) -> tuple[Tensor, ...]:
     """Return nodes, relation and mask of a batch of complete pair graphs, as `PaddedModel` takes them.
 
-    And the descriptors of the graphs, where the batch has some.
+    And the encodings and descriptors of the graphs, where the batch has some.
     """
     sizes = pairs.batch_num_nodes().tolist()
     feat = pairs.ndata["feat"]
@@ -61,12 +94,17 @@ def padded(pairs: Any) -> tuple[Tensor, ...]:
     nodes = feat.new_zeros(len(sizes), most, feat.shape[-1])
     relation = torch.zeros(len(sizes), most, most, dtype=torch.int64)
     mask = torch.zeros(len(sizes), most, dtype=torch.bool)
+    kinds = [kind for kind in ENCODINGS if kind in pairs.ndata and kind not in DESCRIPTORS]
+    encodings = [torch.zeros(len(sizes), most, pairs.ndata[kind].shape[-1]) for kind in kinds]
     first = pair = 0
     for graph, n in enumerate(sizes):
         nodes[graph, :n] = feat[first : first + n]
         relation[graph, :n, :n] = pairs.edata["relation"][pair : pair + n * n].view(n, n)
         mask[graph, :n] = True
+        for kind, encoding in zip(kinds, encodings, strict=True):
+            encoding[graph, :n] = pairs.ndata[kind][first : first + n]
         first, pair = first + n, pair + n * n
-    found = [pairs.ndata[f"{kind}_values"] for kind in DESCRIPTORS if f"{kind}_values" in pairs.ndata]
+    valued = (*READ_VALUES, *DESCRIPTORS)
+    found = [pairs.ndata[f"{kind}_values"] for kind in valued if f"{kind}_values" in pairs.ndata]
     firsts = torch.tensor([0, *sizes[:-1]]).cumsum(0)
-    return nodes, relation, mask, *(values[firsts] for values in found)
+    return nodes, relation, mask, *encodings, *(values[firsts] for values in found)

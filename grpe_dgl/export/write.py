@@ -17,14 +17,13 @@ from grpe_dgl.checkpoint.file import Checkpoint
 from grpe_dgl.errors import InputError
 from grpe_dgl.export.check import Run, random_batches, require_equal
 from grpe_dgl.export.contract import contract
-from grpe_dgl.export.module import PaddedModel, padded
+from grpe_dgl.export.module import PaddedModel, encoding_inputs, padded
 from grpe_dgl.families import FAMILIES, model_class
 from grpe_dgl.io.atomic_folder import AtomicFolder
 
 FORMATS = {"onnx": "model.onnx", "pt2": "model.pt2"}
 OPSET = 18
 CONTRACT = "model.json"
-_INPUTS = ("nodes", "relation", "mask", "descriptors")  # the last for models that read them
 
 
 def export(checkpoint: Checkpoint, folder: Path, formats: Sequence[str], *, force: bool = False) -> dict[str, float]:
@@ -55,13 +54,15 @@ def export(checkpoint: Checkpoint, folder: Path, formats: Sequence[str], *, forc
             f"accepted: {accepted}"
         )
     files = {name: FORMATS[name] for name in dict.fromkeys(formats)}
+    encodings = encoding_inputs(checkpoint.recipe.model.view)
+    names = ["nodes", "relation", "mask", *(entry.name for entry in encodings)]
     differences = {}
     with AtomicFolder(folder) as staging:
         with _quiet():
             program = _program(checkpoint)
             for name, file in files.items():
                 path = staging.folder / file
-                run = _write_onnx(program, path) if name == "onnx" else _write_pt2(program, path)
+                run = _write_onnx(program, path, names) if name == "onnx" else _write_pt2(program, path)
                 differences[name] = require_equal(run, ours, checkpoint, what=f"the {name} file")
         content = contract(checkpoint, files=files, opset=OPSET if "onnx" in files else None)
         (staging.folder / CONTRACT).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
@@ -70,18 +71,26 @@ def export(checkpoint: Checkpoint, folder: Path, formats: Sequence[str], *, forc
 
 
 def _program(checkpoint: Checkpoint) -> torch.export.ExportedProgram:
-    model = PaddedModel(checkpoint.model(backend="dense"), checkpoint.schema).eval()
+    view = checkpoint.recipe.model.view
+    model = PaddedModel(checkpoint.model(backend="dense"), checkpoint.schema, view).eval()
     example = padded(list(random_batches(checkpoint))[-1].graph)
-    batch, nodes = torch.export.Dim("batch", min=1), torch.export.Dim("nodes", min=2)
+    batch, nodes = torch.export.Dim("batch", min=1), torch.export.Dim("nodes", min=1 + int(view.virtual_node))
     shapes: dict[str, Any] = {
         "nodes": {0: batch, 1: nodes},
         "relation": {0: batch, 1: nodes, 2: nodes},
         "mask": {0: batch, 1: nodes},
     }
-    if len(example) > len(shapes):
-        shapes["descriptors"] = {0: batch}
+    shapes["encodings"] = tuple(
+        {0: batch, 1: nodes} if entry.per_node else {0: batch} for entry in encoding_inputs(view)
+    )
     with torch.no_grad():
-        return torch.export.export(model, example, dynamic_shapes=shapes)
+        return torch.export.export(
+            model,
+            example,
+            dynamic_shapes=shapes,
+            # Where the model adds V nodes torch cannot prove (N + V)^2 divisible by N + V, and checks it at run time.
+            prefer_deferred_runtime_asserts_over_guards=model.model.added_virtual_nodes > 0,
+        )
 
 
 def _write_pt2(program: torch.export.ExportedProgram, path: Path) -> Run:
@@ -98,7 +107,7 @@ def _write_pt2(program: torch.export.ExportedProgram, path: Path) -> Run:
     return run
 
 
-def _write_onnx(program: torch.export.ExportedProgram, path: Path) -> Run:
+def _write_onnx(program: torch.export.ExportedProgram, path: Path, names: list[str]) -> Run:
     try:
         import onnx
         import onnxruntime
@@ -109,7 +118,7 @@ def _write_onnx(program: torch.export.ExportedProgram, path: Path) -> Run:
         program,
         dynamo=True,
         opset_version=OPSET,
-        input_names=list(_INPUTS[: len(program.graph_signature.user_inputs)]),
+        input_names=names,
         output_names=["prediction"],
         verbose=False,
     )
@@ -123,7 +132,7 @@ def _write_onnx(program: torch.export.ExportedProgram, path: Path) -> Run:
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
 
     def run(*inputs: Tensor) -> Tensor:
-        feed = {name: tensor.numpy() for name, tensor in zip(_INPUTS, inputs, strict=False)}
+        feed = {name: tensor.numpy() for name, tensor in zip(names, inputs, strict=True)}
         return torch.from_numpy(session.run(["prediction"], feed)[0])
 
     return run

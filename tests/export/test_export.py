@@ -142,7 +142,7 @@ def test_every_output_is_compared_by_itself(mean, deviation, break_it):
     task = Task(level="graph", kind="regression", targets=("a", "b"), metric="rmse", standardise=True)
     schema = dataclasses.replace(trained.molecule_schema(task), target_mean=mean, target_deviation=deviation)
     saved = trained.checkpoint(schema=schema)
-    padded_model = PaddedModel(saved.model(backend="dense"), schema).eval()
+    padded_model = PaddedModel(saved.model(backend="dense"), schema, saved.recipe.model.view).eval()
     with torch.no_grad():
         assert require_equal(padded_model, saved.model(), saved, what="ours") < 1e-4
         with pytest.raises(InputError, match="a broken one differs from the model"):

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from grpe_dgl.data.batching.slices import Integers, Slices
+from grpe_dgl.data.batching.slices import Integers, Slices, copy_node_rows
 from grpe_dgl.data.store.arrays import GraphArrays
 from grpe_dgl.errors import InputError
 from grpe_dgl.kernels.decorator import compiled
@@ -24,14 +24,12 @@ def relation_dtype(num_relations: int) -> np.dtype[np.integer]:
 def collate_padded(arrays: GraphArrays, slices: Slices, view: PairView) -> PaddedBatch:
     """Return graphs padded to the largest of them; padding has feature 0 and relation 0.
 
-    Node 0 of every graph is its virtual node. Features and relations outside the schema's vocabulary are refused here:
-    on a GPU they would end the process.
+    Node 0 of every graph is its virtual node, if the view has one. Features and relations outside the schema's
+    vocabulary are refused here: on a GPU they would end the process.
     """
-    if not view.virtual_node:
-        raise InputError("a padded batch has a virtual node in every graph; the view has virtual_node False")
     schema = arrays.schema
     relations = Relations(view.max_distance, schema.num_edge_types)
-    batch, most = len(slices.graphs), int(slices.num_nodes.max()) + 1
+    batch, most = len(slices.graphs), int(slices.num_nodes.max()) + int(view.virtual_node)
     integer = schema.node_vocabulary is not None
     nodes = np.zeros((batch, most, arrays.node_feat.shape[1]), np.int32 if integer else np.float32)
     relation = np.zeros((batch, most, most), relation_dtype(len(relations)))
@@ -40,6 +38,7 @@ def collate_padded(arrays: GraphArrays, slices: Slices, view: PairView) -> Padde
         slices,
         arrays.node_feat,
         limits,
+        int(view.virtual_node),
         arrays.distance,
         (arrays.src, arrays.dst, arrays.edge_type),
         schema.undirected,
@@ -53,29 +52,45 @@ def collate_padded(arrays: GraphArrays, slices: Slices, view: PairView) -> Padde
             hint="verify_dataset",
             value=str(arrays.path),
         )
-    mask = torch.from_numpy(np.arange(most) < (slices.num_nodes + 1)[:, None])
-    tensors = torch.from_numpy(nodes), torch.from_numpy(relation), mask
-    names = [name for name in view.encodings if Encoding.parse(name).kind in DESCRIPTORS]
-    if not names:
-        return PaddedBatch(*tensors)
-    values = arrays.encoding(names[0]).values
-    assert values is not None  # descriptors have numbers per graph alone
-    return PaddedBatch(*tensors, torch.from_numpy(np.ascontiguousarray(values[slices.graphs], np.float32)))
+    mask = torch.from_numpy(np.arange(most) < (slices.num_nodes + int(view.virtual_node))[:, None])
+    encodings = _encodings(arrays, slices, view)
+    return PaddedBatch(torch.from_numpy(nodes), torch.from_numpy(relation), mask, **encodings)
 
 
-def padded_labels(label: npt.NDArray[np.generic], num_nodes: Integers) -> npt.NDArray[np.generic]:
+def _encodings(arrays: GraphArrays, slices: Slices, view: PairView) -> dict[str, torch.Tensor]:
+    """Return the fields of a `PaddedBatch` that hold the view's encodings, of which there is at most one per field."""
+    found = {}
+    for name in view.encodings:
+        stored = arrays.encoding(name)
+        is_descriptors = Encoding.parse(name).kind in DESCRIPTORS
+        if stored.values is not None:
+            values = np.ascontiguousarray(stored.values[slices.graphs], np.float32)
+            found["descriptors" if is_descriptors else "encoding_values"] = torch.from_numpy(values)
+        if not is_descriptors:
+            rows, _ = copy_node_rows(stored.nodes, slices, np.float32, virtual_node=False)
+            real = real_nodes(slices.num_nodes, virtual_node=view.virtual_node)
+            padded = np.zeros((*real.shape, rows.shape[1]), np.float32)
+            padded[real] = rows
+            found["encoding"] = torch.from_numpy(padded)
+    return found
+
+
+def padded_labels(
+    label: npt.NDArray[np.generic], num_nodes: Integers, *, virtual_node: bool
+) -> npt.NDArray[np.generic]:
     """Return labels per node, (real nodes, ...), as (B, N, ...): NaN, or -1 of integers, where no real node stands."""
-    most = int(num_nodes.max()) + 1
+    real = real_nodes(num_nodes, virtual_node=virtual_node)
     missing = -1 if np.issubdtype(label.dtype, np.integer) else np.nan
-    padded = np.full((len(num_nodes), most, *label.shape[1:]), missing, label.dtype)
-    padded[real_nodes(num_nodes, most)] = label
+    padded = np.full((*real.shape, *label.shape[1:]), missing, label.dtype)
+    padded[real] = label
     return padded
 
 
-def real_nodes(num_nodes: Integers, most: int) -> npt.NDArray[np.bool_]:
-    """Return where the real nodes of a padded batch stand, (B, N): after the virtual node, before padding."""
-    position = np.arange(most)
-    mask: npt.NDArray[np.bool_] = (position >= 1) & (position <= num_nodes[:, None])
+def real_nodes(num_nodes: Integers, *, virtual_node: bool) -> npt.NDArray[np.bool_]:
+    """Return where the real nodes of a padded batch stand, (B, N): after the virtual node, if any, before padding."""
+    first = int(virtual_node)
+    position = np.arange(int(num_nodes.max()) + first)
+    mask: npt.NDArray[np.bool_] = (position >= first) & (position < num_nodes[:, None] + first)
     return mask
 
 
@@ -89,7 +104,7 @@ _REASONS = (
 
 @compiled()
 def _fill(  # type: ignore[no-untyped-def]
-    slices, node_feat, limits, distance, edges, undirected, relation_of_distance, codes, out
+    slices, node_feat, limits, extra, distance, edges, undirected, relation_of_distance, codes, out
 ):
     """Write features and relations of every graph; return the first graph that is corrupt and why, or -1."""
     _, node_start, num_nodes, edge_start, num_edges, pair_start = slices
@@ -98,13 +113,13 @@ def _fill(  # type: ignore[no-untyped-def]
     nodes, relation = out
     for graph in range(len(num_nodes)):
         n = num_nodes[graph]
-        size = n + 1
+        size = n + extra
         for i in range(n):
             for column in range(node_feat.shape[1]):
                 value = node_feat[node_start[graph] + i, column]
                 if len(limits) and (value < 0 or value >= limits[column]):
                     return graph, _FEATURE
-                nodes[graph, 1 + i, column] = value
+                nodes[graph, extra + i, column] = value
         part = slice(edge_start[graph], edge_start[graph] + num_edges[graph])
         for e in range(part.start, part.stop):
             if edge_type[e] < 0 or edge_type[e] >= num_edge_types:
@@ -112,7 +127,7 @@ def _fill(  # type: ignore[no-untyped-def]
         dense = np.empty(size * size, relation.dtype)
         pairs = slice(pair_start[graph], pair_start[graph] + n * n)
         if not fill_relations(
-            n, 1, distance[pairs], src[part], dst[part], edge_type[part], undirected, relation_of_distance, own,
+            n, extra, distance[pairs], src[part], dst[part], edge_type[part], undirected, relation_of_distance, own,
             virtual, dense,
         ):  # fmt: skip
             return graph, _EDGE

@@ -155,7 +155,8 @@ def collate_part(arrays: GraphArrays, slices: Slices, places: Integers, view: Vi
     if arrays.schema.task.level == "graph":
         label = decode_labels(arrays.label[own.graphs], arrays.schema)
     else:
-        label = padded_labels(decode_labels(arrays.label[node_rows(own)], arrays.schema), own.num_nodes)
+        rows = decode_labels(arrays.label[node_rows(own)], arrays.schema)
+        label = padded_labels(rows, own.num_nodes, virtual_node=view.virtual_node)
     return Part(collate_padded(arrays, own, view), torch.from_numpy(label), places, own.num_nodes)
 
 
@@ -174,7 +175,8 @@ def rows_in_order(parts: Sequence[Placement], outputs: Sequence[Tensor], *, per_
     rows = []
     for part, output in zip(parts, outputs, strict=True):
         if per_node and output.dim() == 3:  # padded
-            output = output[torch.from_numpy(real_nodes(part.num_nodes, output.shape[1]))]
+            virtual_node = output.shape[1] > part.num_nodes.max()  # a part is padded to the largest of its graphs
+            output = output[torch.from_numpy(real_nodes(part.num_nodes, virtual_node=virtual_node))]
         rows.append(output)
     joined = torch.cat(rows)
     places = np.concatenate([part.places for part in parts])

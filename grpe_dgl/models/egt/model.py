@@ -15,6 +15,7 @@ from grpe_dgl.models.egt.settings import EGTSettings
 from grpe_dgl.models.model import GraphModel
 from grpe_dgl.models.padding import Padding
 from grpe_dgl.models.random_signs import random_signs
+from grpe_dgl.padded import PaddedBatch
 from grpe_dgl.schema import Schema
 from grpe_dgl.transforms.pair_structure import require_codes
 
@@ -37,6 +38,7 @@ class EGT(GraphModel):
     """
 
     reads: ClassVar = "pairs"
+    takes_padded: ClassVar = True
     has_attention: ClassVar = True
 
     def __init__(self, settings: EGTSettings, schema: Schema) -> None:
@@ -78,11 +80,15 @@ class EGT(GraphModel):
         """Build the model for data of a schema."""
         return cls(settings, schema)
 
-    def forward(self, pairs: dgl.DGLGraph) -> Tensor:
-        """Predict: (graphs, outputs) at graph level, (nodes, outputs) at node level."""
+    def forward(self, pairs: dgl.DGLGraph | PaddedBatch) -> Tensor:
+        """Predict: (graphs, outputs) at graph level, (nodes, outputs) at node level.
+
+        Of a `PaddedBatch` without a virtual node in row 0: (B, outputs), (B, N, outputs), where rows of padding mean
+        nothing.
+        """
         hidden, _, padding = self.encode(pairs)
         x = self.final_norm(hidden[-1])
-        return self.head(self._read_out(padding, x) if self.level == "graph" else self._real(padding, x))
+        return self.head(self._read_out(padding, x) if self.level == "graph" else self._real(padding, x, pairs))
 
     @property
     def fingerprint_layers(self) -> int:
@@ -93,7 +99,7 @@ class EGT(GraphModel):
         """Return how many numbers a fingerprint from the last `layers` layers has."""
         return layers * self.final_norm.normalized_shape[0] * (1 if self.virtual is None else len(self.virtual))
 
-    def fingerprint(self, pairs: dgl.DGLGraph, layers: int) -> Tensor:
+    def fingerprint(self, pairs: dgl.DGLGraph | PaddedBatch, layers: int) -> Tensor:
         """Return the readout (virtual nodes joined, or the mean) after the last `layers` layers, (graphs, size)."""
         hidden, _, padding = self.encode(pairs)
         return torch.cat([F.normalize(self._read_out(padding, x).float(), dim=-1) for x in hidden[-layers:]], -1)
@@ -102,10 +108,11 @@ class EGT(GraphModel):
         """Whether a tensor embeds nodes or edge types."""
         return super().is_embedding(name) or name.startswith("pairs.edge.")
 
-    def encode(self, pairs: dgl.DGLGraph) -> tuple[list[Tensor], list[Tensor], Padding]:
+    def encode(self, pairs: dgl.DGLGraph | PaddedBatch) -> tuple[list[Tensor], list[Tensor], Padding]:
         """Return nodes and pairs after every layer, (nodes, hidden_size) and (pairs, edge_size), and their padding.
 
-        Every graph's virtual nodes come before its own nodes.
+        Of a `PaddedBatch`, (B, N, hidden_size) and (B, N, N, edge_size). Every graph's virtual nodes come before its
+        own nodes.
         """
         padding, x, e, unseen = self._embed(pairs)
         nodes, states = [], []
@@ -132,18 +139,20 @@ class EGT(GraphModel):
             x, e = layer(padding, x, e, unseen)
         return found
 
-    def _embed(self, pairs: dgl.DGLGraph) -> tuple[Padding, Tensor, Tensor, Tensor]:
+    def _embed(self, pairs: dgl.DGLGraph | PaddedBatch) -> tuple[Padding, Tensor, Tensor, Tensor]:
         """Return the padding, nodes and pairs as the first layer takes them, and which keys are not seen."""
-        self._check(pairs)
-        own = Padding.of_sizes(pairs.batch_num_nodes())
-        x = self.nodes(self.nodes.check(pairs.ndata["feat"]))
+        read = self._read_padded(pairs) if isinstance(pairs, PaddedBatch) else self._read_pairs(pairs)
+        own, feat, svd, relation = read
+        x = self.nodes(feat)
         if self.svd is not None:
-            x = x + self.svd(self._singular_vectors(pairs, own).to(x.dtype))
-        padding, relation = own, own.pad_pairs(pairs.edata["relation"])
+            assert svd is not None
+            x = x + self.svd(svd.to(x.dtype))
+        padding = own
         if self.virtual is not None:
-            virtual = self.virtual.to(x.dtype).expand(len(own.mask), -1, -1)
+            virtual = self.virtual.to(x.dtype).expand(own.mask.shape[0], -1, -1)
             x = torch.cat([virtual, own.pad(x)], 1)
-            padding = Padding.of_sizes(pairs.batch_num_nodes() + len(self.virtual))
+            mask = torch.cat([own.mask.new_ones(own.mask.shape[0], len(self.virtual)), own.mask], 1)
+            padding = Padding(mask) if own.nodes is None else Padding.of_sizes(mask.sum(1))
         unseen = ~padding.mask[:, None, None, :]
         if self.virtual is not None and self.see_padding:
             x, relation, unseen = self._with_padding(own, x, relation, unseen)
@@ -162,32 +171,48 @@ class EGT(GraphModel):
         assert self.virtual is not None
         count = len(self.virtual)
         real = own.mask.unsqueeze(-1)
-        if self.svd is not None:
-            x = torch.cat([x[:, :count], torch.where(real, x[:, count:], self.svd.bias.to(x.dtype))], 1)
+        blank = x.new_zeros(()) if self.svd is None else self.svd.bias.to(x.dtype)
+        x = torch.cat([x[:, :count], torch.where(real, x[:, count:], blank)], 1)
         relation = torch.where(real & real.transpose(1, 2), relation, self.pairs.relations.own)
         is_virtual = torch.arange(x.shape[1], device=x.device) < count
         either = is_virtual[:, None] | is_virtual
         return x, relation, (unseen | unseen.transpose(-1, -2)) & ~either
 
-    def _singular_vectors(self, pairs: dgl.DGLGraph, padding: Padding) -> Tensor:
-        """Return (N, 2 svd_size), in training with a random sign per graph and vector, left and right alike."""
-        svd = pairs.ndata["svd_self_loops"]
-        if not self.training:
-            return svd
-        signs = random_signs(len(padding.mask), self.svd_size, like=svd).repeat(1, 2)
-        return svd * signs.repeat_interleave(pairs.batch_num_nodes(), 0)
+    def _read_pairs(self, pairs: dgl.DGLGraph) -> tuple[Padding, Tensor, Tensor | None, Tensor]:
+        """Return the padding, features (N, F), singular vectors (N, 2 svd_size) and relations, (B, N, N)."""
+        self._check(pairs)
+        sizes = pairs.batch_num_nodes()
+        padding = Padding.of_sizes(sizes)
+        svd = None if self.svd is None else pairs.ndata["svd_self_loops"]
+        if svd is not None and self.training:
+            svd = svd * self._signs(len(sizes), svd).repeat_interleave(sizes, 0)
+        return padding, self.nodes.check(pairs.ndata["feat"]), svd, padding.pad_pairs(pairs.edata["relation"])
+
+    def _read_padded(self, batch: PaddedBatch) -> tuple[Padding, Tensor, Tensor | None, Tensor]:
+        """Return the same of a padded batch: features (B, N, F) and singular vectors (B, N, 2 svd_size)."""
+        svd = batch.encoding if self.svd is not None else None
+        if svd is not None and self.training:
+            svd = svd * self._signs(svd.shape[0], svd).unsqueeze(1)
+        return Padding(batch.mask), batch.nodes, svd, batch.relation
+
+    def _signs(self, graphs: int, svd: Tensor) -> Tensor:
+        """Return a random sign per graph and singular vector, left and right alike, (graphs, 2 svd_size)."""
+        return random_signs(graphs, self.svd_size, like=svd).repeat(1, 2)
 
     def _read_out(self, padding: Padding, x: Tensor) -> Tensor:
         """Return the virtual nodes of each graph joined, or the mean of its nodes where it has none."""
         padded = padding.pad(x)
         if self.virtual is not None:
             return padded[:, : len(self.virtual)].flatten(1)
-        return padded.sum(1) / padding.mask.sum(1, keepdim=True)
+        mask = padding.mask.unsqueeze(-1)
+        return padded.masked_fill(~mask, 0.0).sum(1) / mask.sum(1)
 
-    def _real(self, padding: Padding, x: Tensor) -> Tensor:
-        """Return the rows of real nodes."""
+    def _real(self, padding: Padding, x: Tensor, pairs: dgl.DGLGraph | PaddedBatch) -> Tensor:
+        """Return the rows of real nodes, of a padded batch those of padding too."""
         if self.virtual is None:
             return x
+        if isinstance(pairs, PaddedBatch):
+            return x[:, len(self.virtual) :]
         real = padding.mask.clone()
         real[:, : len(self.virtual)] = False
         return padding.pad(x)[real]

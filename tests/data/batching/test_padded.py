@@ -12,6 +12,7 @@ from grpe_dgl.data.batching.collate import collate
 from grpe_dgl.data.batching.padded import collate_padded, relation_dtype
 from grpe_dgl.data.batching.parts import Division, collate_parts, rows_in_order
 from grpe_dgl.data.batching.slices import Slices
+from grpe_dgl.data.encodings.prepare import prepare_encodings
 from grpe_dgl.errors import InputError
 from grpe_dgl.export.module import padded
 from grpe_dgl.views import PairView
@@ -103,10 +104,22 @@ def test_what_a_gpu_could_not_look_up_is_refused(data, array, value, message):
     collate_padded(arrays, Slices.of(data.store, np.array([2, 3])), VIEW)
 
 
-def test_a_view_without_virtual_nodes_is_refused(data):
-    view = dataclasses.replace(VIEW, virtual_node=False)
-    with pytest.raises(InputError, match="has a virtual node in every graph"):
-        collate_padded(data.store, Slices.of(data.store, np.array([0])), view)
+def test_a_view_without_virtual_nodes_and_with_an_encoding(data):
+    view = dataclasses.replace(VIEW, virtual_node=False, encodings=("spectrum:3",))
+    prepare_encodings(data.store, view.encodings)
+    index = np.array([3, 0, 17, 9])
+    batch = collate_padded(data.store, Slices.of(data.store, index), view)
+    expected = padded(collate(data.store, index, view).graph)
+    assert batch.nodes.shape[1] == data.num_real_nodes(index).max() and batch.descriptors is None
+    for found, other in zip(batch.tensors(), expected, strict=True):
+        torch.testing.assert_close(found.to(other.dtype), other, rtol=0, atol=0, equal_nan=True)
+    moved = batch.to("meta")
+    assert moved.descriptors is None and moved.encoding_values.shape == (4, 3) and moved.encoding.is_meta
+    (part,) = collate_parts(data.store, index, view, Division(padded=True, most_groups=1)).parts
+    if data.task.level == "node":
+        assert part.label.shape == batch.mask.shape and (part.label[~part.graph.mask] == -1).all()
+        found = rows_in_order([part.placement], [part.label.unsqueeze(-1)], per_node=True)
+        assert torch.equal(found.squeeze(-1), collate(data.store, index, view).label)
 
 
 def test_which_devices_a_model_computes_on():
