@@ -23,7 +23,7 @@ def models(folder):
 def test_a_folder_takes_the_recipe_for_own_data(models):
     output = grpe_in(models, "finetune", "--from", "first/best.ckpt", "data/three", "--epochs", 2, "--freeze-encoder",
                   "--out", "second")  # fmt: skip
-    assert "warm-up: 0 epochs instead of 5, as --epochs is 2" in output
+    assert "warm-up: 0 epochs instead of 3, as --epochs is 2" in output
     assert "transferred from first/best.ckpt (tiny): " in output and "new: head (3 wide)" in output
     assert "only the head is trained" in output
     source, saved = load_checkpoint(models / "first/best.ckpt"), load_checkpoint(models / "second/best.ckpt")
