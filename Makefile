@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 .PHONY: help install demo docs test test-fast test-312 lint types clean
 
 help:
-	@echo "make demo       generate a small CLUSTER, train GRPE-Tiny on it, evaluate: minutes on two cores"
+	@echo "make demo       generate a small CLUSTER, train GRPE-Tiny on it, evaluate, report: minutes on two cores"
 	@echo "make test       lint, check the layers and the types, and run every test"
 	@echo "make test-fast  the tests that take seconds"
 	@echo "make test-312   every test on Python 3.12, in an environment of its own in .venv-312 (several GB)"
@@ -32,6 +32,7 @@ demo: install
 	$(BIN)/grpe preprocess cluster --generate --graphs 600,100,100 --data demo/data
 	$(BIN)/grpe train demo --data demo/data --out demo/run
 	$(BIN)/grpe evaluate demo/run/best.ckpt --data demo/data --split test
+	$(BIN)/grpe report demo/run --out demo/report.html --force
 
 docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet

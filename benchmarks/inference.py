@@ -52,7 +52,7 @@ def parts(predictor: Predictor, smiles: list[str]) -> dict[str, float]:
         seconds["distances"] += max(0.0, time.perf_counter() - begin - reading)
         for places in batches_by_size(np.diff(chunk.arrays.node_offsets).astype(np.int64) + 1):
             begin = time.perf_counter()
-            batch = collate(chunk.arrays, chunk.graphs[places], predictor.view)
+            batch = collate(chunk.arrays, places, predictor.view)
             middle = time.perf_counter()
             predictor.outputs(batch)
             seconds["assembly"] += middle - begin

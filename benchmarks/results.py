@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 
 import grpe_dgl
+from grpe_dgl.recipe import load_recipe, shipped_recipes
 from grpe_dgl.workflows.compare.rows import Row
 from grpe_dgl.workflows.compare.tables import Table
 
@@ -37,11 +38,14 @@ def page(text: str) -> str:
 
 
 def _block(name: str) -> str:
+    variants = load_recipe(name).variants if name in shipped_recipes() else {}
+    missing = ", ".join(variant for variant in variants if not (FOLDER / name / variant).is_dir())
+    not_run = f"Not run: {missing}.\n\n" if missing else ""
     if not (FOLDER / name).is_dir():
-        return "\nNo run is finished.\n\n"
+        return f"\nNo run is finished.\n\n{not_run}"
     comparison = grpe_dgl.compare(FOLDER / name)
     order = "\n".join(_order(table) for table in comparison.tables)
-    return f"\n{comparison.to_markdown()}\n{order}\n"
+    return f"\n{comparison.to_markdown()}\n{order}\n{not_run}"
 
 
 def _order(table: Table) -> str:

@@ -8,6 +8,7 @@ from .commands.attention import attention_command
 from .commands.compare import compare_command
 from .commands.datasets import datasets_command
 from .commands.evaluate import evaluate_command
+from .commands.explain import explain_command
 from .commands.export import export_command
 from .commands.finetune import finetune_command
 from .commands.fingerprint import fingerprint_command
@@ -19,6 +20,7 @@ from .commands.preprocess import preprocess_command
 from .commands.preprocess_csv import csv_command
 from .commands.pretrain import pretrain_command
 from .commands.recipes import recipes_command
+from .commands.report import report_command
 from .commands.train import train_command
 from .commands.tune import tune_command
 from .support.errors import Commands
@@ -42,9 +44,11 @@ for command in (
     tune_command,
     evaluate_command,
     compare_command,
+    report_command,
     predict_command,
     fingerprint_command,
     attention_command,
+    explain_command,
     import_command,
     export_command,
 ):

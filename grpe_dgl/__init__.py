@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from grpe_dgl.official import import_official as import_official
     from grpe_dgl.workflows.compare import compare as compare
     from grpe_dgl.workflows.fit import fit as fit
+    from grpe_dgl.workflows.report import report as report
 
 _MODULE_OF = {
     "compare": "grpe_dgl.workflows.compare",
     "fit": "grpe_dgl.workflows.fit",
     "import_official": "grpe_dgl.official",
     "load": "grpe_dgl.inference",
+    "report": "grpe_dgl.workflows.report",
 }
 
 

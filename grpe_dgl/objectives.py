@@ -38,6 +38,8 @@ class Metric:
     """Whether it is shown in percent; the function returns a fraction all the same."""
     requires: str = ANY_LABEL
     """What a target's labels must contain for the metric to be defined."""
+    uses_threshold: bool = False
+    """Whether it compares yes/no predictions at a threshold; see `grpe_dgl.training.thresholds`."""
     per_batch: bool = False
     """Whether it is a mean over batches of ``training.batch_size`` graphs, in the order in which a split is stored."""
 
@@ -79,6 +81,24 @@ METRICS: dict[str, Metric] = {
         Metric(name="rocauc", kinds=("binary",), higher_is_better=True, percent=True, requires=BOTH_CLASSES),
         Metric(name="ap", kinds=("binary",), higher_is_better=True, percent=True, requires=BOTH_CLASSES),
         Metric(name="accuracy", kinds=("binary", "multiclass"), higher_is_better=True, percent=True),
+        Metric(
+            name="balanced_accuracy",
+            kinds=("binary", "multiclass"),
+            higher_is_better=True,
+            percent=True,
+            requires=BOTH_CLASSES,
+            uses_threshold=True,
+        ),
+        Metric(
+            name="f1", kinds=("binary", "multiclass"), higher_is_better=True, requires=BOTH_CLASSES, uses_threshold=True
+        ),
+        Metric(
+            name="mcc",
+            kinds=("binary", "multiclass"),
+            higher_is_better=True,
+            requires=BOTH_CLASSES,
+            uses_threshold=True,
+        ),
         Metric(name="weighted_accuracy", kinds=("multiclass",), higher_is_better=True, percent=True),
         Metric(name="sbm_accuracy", kinds=("multiclass",), higher_is_better=True, percent=True, per_batch=True),
     )

@@ -14,6 +14,7 @@ import pytest
 
 import grpe_dgl
 from grpe_dgl_cli.main import main
+from tests.cli.invoke import grpe
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md")])
@@ -94,6 +95,24 @@ def test_every_line_of_the_readme_can_be_pasted():
             assert words[2] in recipes
         for word in words:
             assert not word.startswith("examples/") or (ROOT / word).is_file()
+
+
+@pytest.mark.slow
+def test_commands_of_the_readme_run_on_a_small_table(tmp_path, monkeypatch):
+    """Every `grpe` line up to the paper's results, with one epoch and forty molecules, in the order of the page."""
+    monkeypatch.chdir(tmp_path)
+    Path("examples").mkdir()
+    rows = (ROOT / "examples/logp.csv").read_text().splitlines(keepends=True)
+    Path("examples/logp.csv").write_text("".join(rows[:41]))
+    page = tmp_path / "README.md"
+    page.write_text((ROOT / "README.md").read_text().partition("## The paper's results")[0])
+    lines = [words for words in console_lines(page) if words[0] == "grpe" and words[1] != "--help"]
+    assert {"fit", "predict", "export"} <= {words[1] for words in lines}
+    for words in lines:
+        short = ["--epochs", "1"] if words[1] in ("fit", "train") else []
+        grpe(*words[1:], *short)
+        if "--out" in words:
+            assert Path(words[words.index("--out") + 1]).exists()
 
 
 @pytest.mark.parametrize(

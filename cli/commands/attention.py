@@ -49,7 +49,7 @@ def attention_command(
     raw_dir: Path | None,
     force: bool,
 ) -> None:
-    """Show the attention of the model in CKPT to the atoms of SMILES.
+    """Show the attention to atoms of SMILES in the model CKPT.
 
     The picture has the adjacency matrix, the map of every layer (mean over heads, virtual node first), and the molecule
     with its atoms coloured by how much the virtual node attends to them. --dataset and --index show a graph of a

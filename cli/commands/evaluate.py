@@ -93,13 +93,20 @@ def _print(evaluation: "Evaluation", *, as_json: bool) -> None:
     if as_json:
         content = {"dataset": evaluation.dataset, "split": evaluation.split, "graphs": evaluation.graphs}
         content["labels"] = evaluation.labels
-        parts = {"per_target": evaluation.per_target} if evaluation.per_target else {}
+        parts: dict[str, object] = {"per_target": evaluation.per_target} if evaluation.per_target else {}
+        if evaluation.thresholds is not None:
+            parts["thresholds"] = dict(zip(evaluation.task.targets, evaluation.thresholds, strict=True))
         echo(json.dumps({**content, **evaluation.metrics, **parts}))
         return
     graphs = f" of {counted(evaluation.graphs, 'graph')}" if evaluation.labels != evaluation.graphs else ""
     title = f"{evaluation.dataset} {evaluation.split} ({counted(evaluation.labels, 'label')}{graphs})"
     for name, value in evaluation.metrics.items():
         echo(f"{title}: {name} {METRICS[name].text(value)}")
+    used = [name for name in evaluation.metrics if METRICS[name].uses_threshold]
+    if used and evaluation.task.kind == "binary":
+        chosen = evaluation.thresholds
+        where = "0.5" if chosen is None else f"{', '.join(f'{x:.4g}' for x in chosen)} (chosen on valid)"
+        echo(f"  {', '.join(used)}: yes from the probability {where}")
     for target, values in evaluation.per_target.items():
         texts = [f"{name} {_text(METRICS[name], value)}" for name, value in values.items()]
         echo(f"  {target}: {', '.join(texts)}")

@@ -8,6 +8,7 @@ from grpe_dgl.messages import counted
 
 from ..support.bulk_progress import follow
 from ..support.device import choose_device
+from ..support.library import LibraryOptions, compute_library, is_folder, library_options
 from ..support.output_file import OUTPUTS, check_output
 from ..support.predict_inputs import InputOptions, checkpoints_and_inputs, input_options, open_rows
 from ..support.terminal import echo
@@ -15,10 +16,21 @@ from ..support.terminal import echo
 
 @click.command("fingerprint")
 @click.argument("arguments", nargs=-1, required=True, metavar="CKPT INPUT...")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="A .csv, .csv.gz, .parquet or .npy file.")
-@click.option("--layers", type=click.IntRange(min=1), default=3, show_default=True, help="How many of the last layers.")
+@click.option(
+    "--out",
+    "output",
+    required=True,
+    type=click.Path(),
+    help="A .csv, .csv.gz, .parquet or .npy file, or a folder of parts.",
+)
+@click.option(
+    "--layers", type=click.IntRange(min=1), help="How many of the last layers.  [default: 3, or all of fewer]"
+)
 @input_options
-def fingerprint_command(arguments: tuple[str, ...], out: Path, layers: int, options: InputOptions) -> None:
+@library_options
+def fingerprint_command(
+    arguments: tuple[str, ...], output: str, layers: int | None, options: InputOptions, library: LibraryOptions
+) -> None:
     """Write fingerprints of INPUT with the model in CKPT.
 
     A fingerprint is the virtual node after each of the last layers, taken before the final norm, each of length 1,
@@ -28,6 +40,15 @@ def fingerprint_command(arguments: tuple[str, ...], out: Path, layers: int, opti
     checkpoints, inputs = checkpoints_and_inputs(arguments)
     if len(checkpoints) > 1:
         raise click.UsageError(f"{len(checkpoints)} checkpoints; accepted: one")
+    out = Path(output)
+    if is_folder(output):
+        from grpe_dgl.inference.bulk import Fingerprint
+
+        fingerprint = Fingerprint(checkpoints[0], str(choose_device(options.device)), layers)
+        fingerprint.predictor.require_layers(layers)
+        compute_library(inputs, out, fingerprint, options, library)
+        return
+    library.require_folder()
     check_output(out, force=options.force, suffixes=(*OUTPUTS, ".npy"))
 
     from grpe_dgl.data.tables.rows import unused_names

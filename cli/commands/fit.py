@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ..support.first_process import is_first_process, say
 from ..support.make_dataset import make_dataset
 from ..support.options import InputFile
 from ..support.show_experiment import show_results, train_and_show
@@ -80,3 +81,8 @@ def fit_command(
     )
     show_results(finished, chosen, out)
     show_calibration(calibration, folder)
+    if is_first_process():
+        from grpe_dgl.workflows.report import report
+
+        report([out], out / "report.html", dataset=folder)
+        say(f"report: {out / 'report.html'}")

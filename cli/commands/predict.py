@@ -10,6 +10,7 @@ from grpe_dgl.messages import counted
 
 from ..support.bulk_progress import follow
 from ..support.device import choose_device
+from ..support.library import LibraryOptions, compute_library, is_folder, library_options
 from ..support.output_file import OUTPUTS, check_output
 from ..support.predict_inputs import InputOptions, checkpoints_and_inputs, input_options, one_run_folder, open_rows
 from ..support.terminal import echo, table_stream
@@ -19,8 +20,9 @@ from ..support.terminal import echo, table_stream
 @click.argument("arguments", nargs=-1, required=True, metavar="CKPT [CKPT...] INPUT...")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
-    help="A .csv, .csv.gz or .parquet file.  [default: CSV on standard output]",
+    "output",
+    type=click.Path(),
+    help="A .csv, .csv.gz or .parquet file, or a folder of parts.  [default: CSV on standard output]",
 )
 @click.option(
     "--interval",
@@ -34,8 +36,14 @@ from ..support.terminal import echo, table_stream
     help="Add the similarity to the nearest training molecule, and whether elements, size and charge were seen.",
 )
 @input_options
+@library_options
 def predict_command(
-    arguments: tuple[str, ...], out: Path | None, interval: float | None, domain: bool, options: InputOptions
+    arguments: tuple[str, ...],
+    output: str | None,
+    interval: float | None,
+    domain: bool,
+    options: InputOptions,
+    library: LibraryOptions,
 ) -> None:
     """Predict INPUT with the model in CKPT, or the mean of several.
 
@@ -43,13 +51,25 @@ def predict_command(
     INPUT is a table of molecules (.csv, .tsv, .txt, .smi or .sdf, also with .gz, .parquet or .xlsx), a folder that
     `grpe preprocess` made, or SMILES. Every row keeps its columns and gets predictions: numbers in the target's own
     unit, or probabilities. A molecule that cannot be read gets none, and the reason in the column `error`.
+
+    With a folder as --out, INPUT is any number of tables or folders of tables, and the output is a folder of parts of
+    50,000 rows; the same command again makes only the parts that are missing.
     """
     checkpoints, inputs = checkpoints_and_inputs(arguments)
+    out = None if output is None else Path(output)
     run_folder = None
     if interval is not None:
         if not 0 < interval < 1:
             raise click.BadParameter(f"{interval:g}; accepted: between 0 and 1, such as 0.9", param_hint="--interval")
         run_folder = one_run_folder(arguments, inputs)
+    if out is not None and is_folder(output):
+        from grpe_dgl.inference.bulk import Prediction
+
+        device = str(choose_device(options.device))
+        prediction = Prediction(tuple(checkpoints), device, interval, run_folder, domain)
+        compute_library(inputs, out, prediction, options, library)
+        return
+    library.require_folder()
     if out is not None:
         check_output(out, force=options.force, suffixes=OUTPUTS)
     elif options.force:

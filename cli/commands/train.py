@@ -47,6 +47,13 @@ def train_command(recipe: str, dataset: str | None, from_scratch: bool, options:
             f"  grpe finetune --from {trained_model(chosen.start_from)} {recipe}"
             + ("" if options.variant is None else f" --variant {options.variant}")
         )
+    pretrained = [each for each in chosen.variants if chosen.variant(each).start_from is not None]
+    if pretrained:
+        others = [each for each in chosen.variants if each not in pretrained]
+        raise click.UsageError(
+            f"variants of {recipe} that start from a trained model (grpe finetune): {', '.join(pretrained)}; "
+            f"train others one by one with --variant: {', '.join(others)}"
+        )
     if chosen.dataset is None and dataset is None:
         raise click.UsageError(f"the recipe {recipe} fits any dataset: choose one with --dataset NAME")
     if chosen.dataset is not None and dataset not in (None, chosen.dataset):

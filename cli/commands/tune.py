@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 )
 @search_options
 def tune_command(recipe: str, from_scratch: bool, dataset: str | None, trials: int, options: TrainingOptions) -> None:
-    """Search for the values of RECIPE's keys with the best validation metric.
+    """Search for the best values of the keys of RECIPE.
 
     The recipe's section `search` has the keys and values; without one, those of its model family are taken, around the
     recipe's own. Bad trials are stopped early. The best recipe is best.yaml in --out, which `grpe train` takes. Start

@@ -34,6 +34,7 @@ HINTS = {
     "make_dataset": "make one with `grpe preprocess`",
     "other_metric": _OTHER_SPLIT + "; or --set training.metric={value}",
     "other_split": _OTHER_SPLIT,
+    "replace_folder": "--force makes everything again",
     "replace_export": "--force replaces it",
     "resume_run": "--resume continues it, --out names another folder",
     "standardise": "--standardise keeps the largest fragment of each, without charges where possible",

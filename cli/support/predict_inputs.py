@@ -1,5 +1,6 @@
 """The arguments of `grpe predict` and `grpe fingerprint`: checkpoints, then molecules or graphs."""
 
+import glob
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,7 +86,7 @@ def checkpoints_and_inputs(arguments: tuple[str, ...]) -> tuple[list[Path], list
             require_file(path)
         checkpoints.append(path)
     inputs = list(arguments[count:])
-    if len(inputs) == 1 and is_table(inputs[0]):
+    if len(inputs) == 1 and is_table(inputs[0]) and not glob.has_magic(inputs[0]):
         require_file(Path(inputs[0]))
     return checkpoints, inputs
 

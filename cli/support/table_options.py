@@ -47,6 +47,7 @@ class TableOptions:
     valid_rows: Path | None
     test_rows: Path | None
     fractions: tuple[float, ...]
+    weight_column: str | None
     standardise: bool
     max_nodes: int
     name: str | None
@@ -86,6 +87,7 @@ class TableOptions:
             split_files=split_files,
             fractions=self.fractions,
             seed=seed,
+            weight_column=self.weight_column,
             standardise=self.standardise,
             max_nodes=self.max_nodes,
             name=name,
@@ -121,6 +123,7 @@ table_options = options_as(
         click.option("--test-rows", type=InputFile(), help="The same for test."),
         click.option("--fractions", type=_Fractions(), default="0.8,0.1,0.1", show_default=True,
                      help="Train,valid,test."),
+        click.option("--weight-column", help="The column of the rows' weights in the training loss."),
         click.option("--standardise", is_flag=True, help="Reduce molecules to their largest fragment, without charges "
                      "where possible; the model keeps this and predicts so."),
         click.option("--max-nodes", type=click.IntRange(min=1), default=512, show_default=True,

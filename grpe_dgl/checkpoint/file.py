@@ -48,6 +48,8 @@ class Checkpoint:
     """Which elements and sizes the training molecules had; None for other graphs and in files written before this was
     recorded."""
 
+    thresholds: tuple[float, ...] | None = None
+    """Binary: of each target, the probability from which it is predicted as yes; None where none was chosen."""
     domain: TrainingDomain | None = None
     """Which molecules the model was trained on; None where that is not recorded, and for other graphs."""
 
@@ -78,6 +80,7 @@ class Checkpoint:
             "provenance": self.provenance,
             "training": self.training,
             "data_identity": None if self.data_identity is None else self.data_identity.to_dict(),
+            "thresholds": None if self.thresholds is None else list(self.thresholds),
             "domain": None if self.domain is None else self.domain.to_dict(),
             "coverage": None if self.coverage is None else self.coverage.to_dict(),
         }
@@ -147,6 +150,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             raise InputError("its checksum is not that of its recipe, schema and weights")
         identity = content.get("data_identity")
         data_identity = None if identity is None else DataIdentity.from_dict(identity)
+        thresholds = _thresholds(content.get("thresholds"), len(schema.task.targets))
         kept = content.get("domain")
         domain = None if kept is None else TrainingDomain.from_dict(kept)
         seen = content.get("coverage")
@@ -161,9 +165,19 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         provenance=content["provenance"],
         training=content["training"],
         data_identity=data_identity,
+        thresholds=thresholds,
         domain=domain,
         coverage=coverage,
     )
+
+
+def _thresholds(found: object, targets: int) -> tuple[float, ...] | None:
+    """Return the thresholds of a file, one for each target; raises a ValueError for anything else."""
+    if found is None:
+        return None
+    if not isinstance(found, list) or len(found) != targets or not all(type(x) is float and 0 < x < 1 for x in found):
+        raise ValueError("thresholds are not a number between 0 and 1 for each target")
+    return tuple(found)
 
 
 def _is_zip(path: Path) -> bool:

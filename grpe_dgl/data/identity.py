@@ -15,7 +15,7 @@ from grpe_dgl.kernels.decorator import compiled
 
 MAX_GRAPHS = 1_000_000
 """Beyond this many training graphs only the hashes of the arrays are kept."""
-_CONTENT = ("node_offsets", "edge_offsets", "node_feat", "src", "dst", "edge_type", "label")
+_CONTENT = ("node_offsets", "edge_offsets", "node_feat", "src", "dst", "edge_type", "label", "weight")
 _SPLIT = "split-"
 _CHUNK = 100_000  # graphs hashed at a time
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grpe_dgl.data.domain import COLUMNS as DOMAIN_COLUMNS
+from grpe_dgl.inference.calibration import FILE as CALIBRATION
 from grpe_dgl.inference.calibration import read_calibration
 from grpe_dgl.inference.domain import DomainComparison
 from grpe_dgl.inference.ensemble import Ensemble
@@ -18,6 +19,8 @@ from grpe_dgl.inference.inputs import Chunk, Job, Rows
 from grpe_dgl.inference.predictor import Predictor, load
 from grpe_dgl.inference.writers import Writer
 from grpe_dgl.io.workers import run_in_order
+from grpe_dgl.pretrained import model_file
+from grpe_dgl.schema import Schema
 
 Array = npt.NDArray[Any]
 Result = tuple[list[str | None], list[Array]]
@@ -37,6 +40,17 @@ class Prediction:
     domain: bool = False
     """Whether the comparison with the training molecules is added; see `grpe_dgl.data.domain`."""
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What determines the numbers: the files of the models, and with intervals their calibration."""
+        models = tuple(map(model_file, self.checkpoints))
+        return models if self.run_folder is None else (*models, self.run_folder / CALIBRATION)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What changes the numbers beside the models."""
+        return {"interval": self.interval, "domain": self.domain}
+
     @functools.cached_property
     def ensemble(self) -> Ensemble:
         """The models."""
@@ -44,6 +58,16 @@ class Prediction:
         if self.interval is not None and self.run_folder is not None:
             calibration = read_calibration(self.run_folder, self.checkpoints)
         return Ensemble([load(path, device=self.device) for path in self.checkpoints], calibration, self.interval)
+
+    @property
+    def schema(self) -> Schema:
+        """The form of the data that the models read."""
+        return self.ensemble.members[0].schema
+
+    @property
+    def text_columns(self) -> list[str]:
+        """The names of the columns beside the numbers."""
+        return self.ensemble.text_columns
 
     @functools.cached_property
     def comparison(self) -> DomainComparison | None:
@@ -76,7 +100,18 @@ class Fingerprint:
 
     checkpoint: Path
     device: str
-    layers: int
+    layers: int | None = None
+    """See `Predictor.fingerprint`."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What determines the numbers: the file of the model."""
+        return (model_file(self.checkpoint),)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What changes the numbers beside the models."""
+        return {"layers": self.layers}
 
     @functools.cached_property
     def predictor(self) -> Predictor:
@@ -86,11 +121,26 @@ class Fingerprint:
     @property
     def width(self) -> int:
         """How many numbers a fingerprint has."""
-        return self.predictor.model.fingerprint_size(self.layers)
+        return self.predictor.model.fingerprint_size(self.predictor.require_layers(self.layers))
+
+    @property
+    def schema(self) -> Schema:
+        """The form of the data that the model reads."""
+        return self.predictor.schema
+
+    @property
+    def text_columns(self) -> list[str]:
+        """The names of the columns beside the numbers: none."""
+        return []
+
+    @property
+    def number_columns(self) -> list[str]:
+        """The names of the columns of numbers."""
+        return [f"fingerprint_{i}" for i in range(self.width)]
 
     def __call__(self, chunk: Chunk) -> Result:
         """Return a chunk's fingerprints."""
-        return chunk.errors, self.predictor.fingerprint_chunk(chunk, self.layers)
+        return chunk.errors, self.predictor.fingerprint_chunk(chunk, self.predictor.require_layers(self.layers))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Fingerprint, (self.checkpoint, self.device, self.layers)
@@ -131,6 +181,15 @@ def write_fingerprints(
             numbers[[place for place, error in enumerate(errors) if error is None]] = np.concatenate(values)
         writer.write(cells, numbers, errors)
         yield errors
+
+
+def write_results(
+    rows: Rows, compute: Prediction | Fingerprint, writer: Writer, *, workers: int = 1
+) -> Iterator[list[str | None]]:
+    """Write every row's predictions or fingerprint; see `write_predictions` and `write_fingerprints`."""
+    if isinstance(compute, Prediction):
+        return write_predictions(rows, compute, writer, workers=workers)
+    return write_fingerprints(rows, compute, writer, workers=workers)
 
 
 def _results(

@@ -42,12 +42,14 @@ class ClassErrors:
     """The calibration of one target of a classification."""
 
     temperature: float
+    shift: list[float]
+    """Of each class's logit."""
     errors: list[list[float]]
     """Per class, ascending: 1 - the calibrated probability of the true class, of the rows of that class."""
     calibration_error: float
     """As the model is; see `grpe_dgl.inference.conformal.calibration_error`."""
     calibration_error_after: float
-    """With the temperature, which for this figure was chosen on other rows than those it is measured on."""
+    """With temperature and shift, which for this figure were chosen on other rows than those it is measured on."""
 
     def contains(self, level: float, probabilities: Array) -> npt.NDArray[np.bool_]:
         """Return which classes are in the set of each row, (n, classes): it has the most likely class at least."""
@@ -100,8 +102,8 @@ class Calibration:
                 )
         for target, each in zip(task.targets, self.classes, strict=False):
             lines.append(
-                f"{target}: calibration error {100 * each.calibration_error:.1f} %, with temperature "
-                f"{each.temperature:.2f} {100 * each.calibration_error_after:.1f} %"
+                f"{target}: calibration error {100 * each.calibration_error:.1f} %, of calibrated probabilities "
+                f"{100 * each.calibration_error_after:.1f} % (temperature {each.temperature:.2f})"
             )
         if lines and self.note is not None:
             lines.append(self.note)
@@ -130,9 +132,10 @@ class Calibration:
             widths = [target.half_width(level, spread[:, t], len(self.models)) for t, target in enumerate(self.numbers)]
             return np.stack([values[:, t] + sign * width for t, width in enumerate(widths) for sign in (-1, 1)], 1)
         if task.kind == "multiclass":
-            return conformal.calibrated(values, self.classes[0].temperature)
+            return conformal.calibrated(values, self.classes[0].temperature, self.classes[0].shift)
         parts = [
-            conformal.calibrated(_two(values[:, t]), target.temperature)[:, 1] for t, target in enumerate(self.classes)
+            conformal.calibrated(_two(values[:, t]), target.temperature, target.shift)[:, 1]
+            for t, target in enumerate(self.classes)
         ]
         return np.stack(parts, 1)
 
@@ -221,17 +224,18 @@ def class_errors(probabilities: Array, labels: Array, parts: int = 5) -> ClassEr
         others.
     """
     logits = conformal.to_logits(probabilities)
-    temperature = conformal.fit_temperature(logits, labels)
+    temperature, shift = conformal.fit_temperature(logits, labels)
     part = np.random.default_rng(0).permutation(len(labels)) % parts
     after = np.empty_like(logits)
     for number in range(parts):
         own = part == number
         other = conformal.fit_temperature(logits[~own], labels[~own])
-        after[own] = conformal.calibrated(probabilities[own], other)
-    final = conformal.calibrated(probabilities, temperature)
+        after[own] = conformal.calibrated(probabilities[own], *other)
+    final = conformal.calibrated(probabilities, temperature, shift)
     truth = 1.0 - final[np.arange(len(labels)), labels]
     return ClassErrors(
         temperature=temperature,
+        shift=shift.tolist(),
         errors=[np.sort(truth[labels == number]).tolist() for number in range(probabilities.shape[1])],
         calibration_error=conformal.calibration_error(probabilities, labels),
         calibration_error_after=conformal.calibration_error(after, labels),

@@ -17,6 +17,8 @@ Array = npt.NDArray[Any]
 PRIOR_MODELS = 4
 """The weight of the mean spread against that of one molecule, in models: that of a few models is a rough guess."""
 BINS = 15
+PRIOR_VARIANCE = 10.0
+"""Of the shifts of classes: a shift of 3, a factor of 20 in the odds, is not unusual."""
 
 
 def check_level(level: float) -> None:
@@ -97,8 +99,11 @@ def mean_error_ratio(mean_square_error: float, between: float, own: int, togethe
     return math.sqrt(min(max(smaller, 0.25), 1.0))
 
 
-def fit_temperature(logits: Array, labels: Array) -> float:
-    """Return the T for which softmax(logits / T) has the smallest cross-entropy with the labels.
+def fit_temperature(logits: Array, labels: Array) -> tuple[float, Array]:
+    """Return the T and the shifts b, (classes,), for which softmax(logits / T + b) fits the labels best.
+
+    The shifts correct probabilities of classes that are all too high or too low, as those of models that were trained
+    with weights for rare classes are. A weak prior keeps them near 0 where there are few labels.
 
     Parameters
     ----------
@@ -107,23 +112,35 @@ def fit_temperature(logits: Array, labels: Array) -> float:
     labels
         (n,) class numbers.
     """
-    from scipy.optimize import minimize_scalar
+    from scipy.optimize import minimize
 
-    if len(labels) == 0:
-        return 1.0
+    count, classes = logits.shape
+    if count == 0:
+        return 1.0, np.zeros(classes)
+    truth = np.eye(classes)[labels]
 
-    def loss(log_temperature: float) -> float:
-        scaled = logits / math.exp(log_temperature)
+    def loss(point: Array) -> tuple[float, Array]:
+        """Return the cross-entropy with the prior, and its derivatives by log T and all shifts but the first."""
+        inverse, shift = math.exp(-point[0]), np.concatenate([[0.0], point[1:]])
+        scaled = logits * inverse + shift
         highest = scaled.max(1, keepdims=True)
-        total = highest[:, 0] + np.log(np.exp(scaled - highest).sum(1))
-        return float((total - scaled[np.arange(len(labels)), labels]).mean())
+        powers = np.exp(scaled - highest)
+        total = powers.sum(1, keepdims=True)
+        difference = powers / total - truth
+        entropy = (np.log(total)[:, 0] + highest[:, 0] - (scaled * truth).sum(1)).mean()
+        by_temperature = -(difference * logits * inverse).sum(1).mean()
+        by_shift = difference.mean(0)[1:] + point[1:] / (PRIOR_VARIANCE * count)
+        value = entropy + (point[1:] ** 2).sum() / (2 * PRIOR_VARIANCE * count)
+        return float(value), np.concatenate([[by_temperature], by_shift])
 
-    return math.exp(minimize_scalar(loss, bounds=(-3.0, 3.0), method="bounded").x)
+    bounds = [(-3.0, 3.0), *[(-20.0, 20.0)] * (classes - 1)]
+    found = minimize(loss, np.zeros(classes), jac=True, bounds=bounds, method="L-BFGS-B").x
+    return math.exp(found[0]), np.concatenate([[0.0], found[1:]])
 
 
-def calibrated(probabilities: Array, temperature: float) -> Array:
-    """Return class probabilities, (n, classes), at another temperature."""
-    logits = to_logits(probabilities) / temperature
+def calibrated(probabilities: Array, temperature: float, shift: npt.ArrayLike) -> Array:
+    """Return class probabilities, (n, classes), at another temperature and with a shift of each class's logit."""
+    logits = to_logits(probabilities) / temperature + np.asarray(shift)
     powers = np.exp(logits - logits.max(1, keepdims=True))
     return powers / powers.sum(1, keepdims=True)
 

@@ -1,5 +1,6 @@
 """One or more models of the same task, and the columns of their predictions in a table."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -54,7 +55,17 @@ class Ensemble:
         task = self.members[0].schema.task
         node = ["node"] if task.level == "node" else []
         likely = ["predicted_" + task.targets[0]] if task.kind == "multiclass" else []
+        if self.thresholds is not None:
+            likely = [f"predicted_{target}" for target in task.targets]
         return node + likely + (self.calibration.set_columns(task) if self.calibration and self.level else [])
+
+    @functools.cached_property
+    def thresholds(self) -> Array | None:
+        """(T,): yes/no targets, the mean of the models' thresholds; None unless all of them have some."""
+        each = [member.checkpoint.thresholds for member in self.members]
+        if self.members[0].schema.task.kind != "binary" or any(own is None for own in each):
+            return None
+        return np.array(each, np.float64).mean(0)
 
     @property
     def number_columns(self) -> list[str]:
@@ -87,6 +98,11 @@ class Ensemble:
         if task.kind == "multiclass":
             for row, best in zip(cells, values[:, : len(task.classes)].argmax(-1), strict=True):
                 row.append(task.classes[int(best)])
+        if self.thresholds is not None:
+            pairs = list(zip(task.negative, task.positive, strict=True)) or [("0", "1")] * len(task.targets)
+            for row, numbers in zip(cells, values[:, : len(pairs)], strict=True):
+                above = numbers > self.thresholds
+                row.extend(pair[int(yes)] for pair, yes in zip(pairs, above, strict=True))
         if self.calibration is not None and self.level is not None:
             added = len(self.calibration.number_columns(task))
             for row, names in zip(cells, self.calibration.sets(task, values[:, -added:], self.level), strict=True):

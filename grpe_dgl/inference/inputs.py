@@ -30,7 +30,7 @@ class Chunk:
     """(R,): why a row has no graph; None where it has one."""
     arrays: GraphArrays
     graphs: npt.NDArray[np.int64]
-    """(rows without an error,): their graphs' numbers in `arrays`."""
+    """(rows without an error,): their graphs' numbers in `arrays`; equal molecules may have the same."""
     smiles: Sequence[str] | None = None
     """The molecules of `graphs`, if they were read from SMILES."""
 
@@ -59,6 +59,14 @@ def smiles_rows(smiles: Sequence[str], *, max_nodes: int = MAX_NODES, standardis
     """
     jobs = _jobs((([text], text) for text in smiles), max_nodes, standardised)
     return Rows(["smiles"], len(smiles), "molecule", jobs, lambda: [TEXT])
+
+
+def molecule_rows(
+    cells: Sequence[list[str]], smiles: Sequence[str], columns: list[str], *, max_nodes: int, standardised: bool
+) -> Rows:
+    """Return molecules that were read already, with the cells of each, as rows."""
+    jobs = _jobs(zip(cells, smiles, strict=True), max_nodes, standardised)
+    return Rows(columns, len(smiles), "molecule", jobs, lambda: [TEXT] * len(columns))
 
 
 def table_rows(
@@ -119,10 +127,13 @@ def label_cells(store: Store, graph: int) -> list[str]:
 
 
 def read(smiles: Sequence[str], max_nodes: int = MAX_NODES, standardised: bool = False) -> Chunk:
-    """Return the graphs of molecules."""
-    errors, arrays = read_molecules(smiles, max_nodes, standardised=standardised)
+    """Return the graphs of molecules; equal SMILES are read once and share a graph."""
+    place = {text: number for number, text in enumerate(dict.fromkeys(smiles))}
+    found, arrays = read_molecules(list(place), max_nodes, standardised=standardised)
+    errors = [found[place[text]] for text in smiles]
+    graph_of = np.cumsum([error is None for error in found], dtype=np.int64) - 1
     readable = [text for text, error in zip(smiles, errors, strict=True) if error is None]
-    return Chunk(errors, arrays, np.arange(len(arrays)), readable)
+    return Chunk(errors, arrays, graph_of[[place[text] for text in readable]], readable)
 
 
 def stored(path: Path, graphs: npt.NDArray[np.int64]) -> Chunk:

@@ -22,6 +22,8 @@ from grpe_dgl.schema import Schema
 from grpe_dgl.views import View
 
 PAIRS_PER_BATCH = 1 << 18  # bounds the memory of a forward pass, whatever the molecules' sizes
+FINGERPRINT_LAYERS = 3
+"""From how many of the last layers fingerprints are, if the model has as many."""
 Array = npt.NDArray[Any]
 
 
@@ -121,14 +123,16 @@ class Predictor:
 
         return pandas.DataFrame(values, index=smiles.index, columns=self.schema.task.output_columns())  # type: ignore[union-attr]
 
-    def fingerprint(self, smiles: SMILESInput, *, layers: int = 3, max_nodes: int = MAX_NODES) -> Array:
+    def fingerprint(self, smiles: SMILESInput, *, layers: int | None = None, max_nodes: int = MAX_NODES) -> Array:
         """Return each molecule's virtual node after the last `layers` layers, (R, fingerprint size) float32.
+
+        None takes the last three, or all of a model with fewer.
 
         Taken before the final norm, each of length 1, joined early to late; NaN for what cannot be read.
         """
-        self.require_layers(layers)
-        width = self.model.fingerprint_size(layers)
-        return self._of_smiles(smiles, max_nodes, lambda chunk: self.fingerprint_chunk(chunk, layers), width)
+        chosen = self.require_layers(layers)
+        width = self.model.fingerprint_size(chosen)
+        return self._of_smiles(smiles, max_nodes, lambda chunk: self.fingerprint_chunk(chunk, chosen), width)
 
     @torch.no_grad()
     def outputs(self, batch: Batch | Part) -> Array:
@@ -151,14 +155,17 @@ class Predictor:
                 "SMILES; accepted: a processed dataset of that vocabulary, or a model of the vocabulary 'ogb'"
             )
 
-    def require_layers(self, layers: int) -> None:
-        """Raise unless the model has that many layers."""
+    def require_layers(self, layers: int | None) -> int:
+        """Return `layers`, for None three or all of fewer; raise unless the model has that many layers."""
         most = self.model.fingerprint_layers
         if most == 0:
             family = self.checkpoint.recipe.model.NAME
             raise InputError(f"{self.source} is a model of the family {family}, which has no fingerprints")
+        if layers is None:
+            return min(FINGERPRINT_LAYERS, most)
         if not 1 <= layers <= most:
             raise InputError(f"layers is {layers}; accepted: 1..{most}, as {self.source} has {most}")
+        return layers
 
     def predict_chunk(self, chunk: Chunk) -> list[Array]:
         """Predict the graphs of a chunk, each (1 or nodes, outputs)."""
@@ -169,17 +176,18 @@ class Predictor:
         return self._by_graph(chunk, lambda batch: self.fingerprints(batch, layers), per_node=False)
 
     def _by_graph(self, chunk: Chunk, compute: Callable[[Part], Array], *, per_node: bool) -> list[Array]:
-        """Apply `compute` batch by batch; return its rows graph by graph, in order."""
-        sizes = np.diff(chunk.arrays.node_offsets)[chunk.graphs].astype(np.int64) + 1
-        results: list[Array] = [np.zeros(0)] * len(chunk.graphs)
+        """Apply `compute` batch by batch, once to each graph; return its rows graph by graph, in order."""
+        graphs, rows = np.unique(chunk.graphs, return_inverse=True)
+        sizes = np.diff(chunk.arrays.node_offsets)[graphs].astype(np.int64) + 1
+        results: list[Array] = [np.zeros(0)] * len(graphs)
         for places in batches_by_size(sizes):
-            slices = Slices.of(chunk.arrays, chunk.graphs[places])
+            slices = Slices.of(chunk.arrays, graphs[places])
             everything = np.arange(len(places))
             values = compute(collate_part(chunk.arrays, slices, everything, self.view, self._division))
             counts = sizes[places] - 1 if per_node else np.ones(len(places), int)
             for place, part in zip(places, np.split(values, counts.cumsum()[:-1]), strict=True):
                 results[place] = part
-        return results
+        return [results[row] for row in rows]
 
     def _of_smiles(
         self, smiles: SMILESInput, max_nodes: int, compute: Callable[[Chunk], list[Array]], width: int

@@ -132,8 +132,11 @@ class GraphModel(nn.Module):
         return WeightSource(name)
 
     def is_embedding(self, name: str) -> bool:
-        """Whether the meaning of the tensor `name` depends on the vocabulary of the data: node or edge features."""
-        return name.startswith("nodes.")
+        """Whether the meaning of the tensor `name` depends on the vocabulary of the data: node or edge features.
+
+        By their names: what is in `nodes`, and in any module called `edges`, of the model or of a layer.
+        """
+        return name.startswith("nodes.") or "edges" in name.split(".")[:-1]
 
     def fit_descriptors(self, values: Tensor) -> None:
         """Take the scale of the training graphs' descriptors, (G, D), before training; for models that read them."""

@@ -9,13 +9,16 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+KEPT_BYTES = 2**20
+"""Values of fewer bytes are kept: making them again takes longer than they are worth."""
+
 _inside_checkpoint: contextvars.ContextVar[bool] = contextvars.ContextVar("inside_checkpoint", default=False)
 
 
 def recomputed(
     value: Tensor, make: Callable[[Tensor], Tensor], source: Tensor
 ) -> contextlib.AbstractContextManager[Any]:
-    """Inside this context autograd does not keep `value`, but makes it again when it needs it.
+    """Inside this context autograd does not keep `value`, if it is large, but makes it again when it needs it.
 
     Worth it where `source` is kept anyway and `make` is cheap beside what is done inside: a norm before a projection.
 
@@ -31,6 +34,8 @@ def recomputed(
     if torch.compiler.is_compiling():  # the compiler decides for itself what to keep
         return contextlib.nullcontext()
     if _inside_checkpoint.get() or not (torch.is_grad_enabled() and value.requires_grad):
+        return contextlib.nullcontext()
+    if value.numel() * value.element_size() < KEPT_BYTES:
         return contextlib.nullcontext()
     # Not the address: it is 0 for every tensor on the meta device.
     autocast = _same_autocast(value.device)

@@ -185,6 +185,9 @@ class Recipe:
                 raise InputError(
                     f"{key} is {value!r}, but the dataset's task is {target}; accepted there: {', '.join(accepted)}"
                 )
+        if training.class_weights is not None and (task.kind == "regression" or loss == "weighted_cross_entropy"):
+            what = f"the dataset's task is {target}" if task.kind == "regression" else f"training.loss is {loss}"
+            raise InputError(f"training.class_weights is {training.class_weights}, but {what}; accepted there: null")
         return self.override({"training.loss": loss, "training.metric": metric})
 
 

@@ -76,6 +76,9 @@ class TrainingRecipe:
     """Gradients are clipped to this norm; None does not clip."""
     loss: LossName | None = None
     """None takes the default of the dataset's kind of task."""
+    class_weights: Literal["balanced"] | None = None
+    """Of a classification: ``balanced`` gives every class the same share of a target's loss; see
+    `grpe_dgl.training.label_weights`. None: every label counts the same."""
     metric: MetricName | None = None
     """Selects the best epoch; None takes the dataset's own."""
     evaluate_every: int = 1

@@ -20,6 +20,7 @@ from grpe_dgl.training.losses import LOSS_FUNCTIONS
 from grpe_dgl.training.metrics import METRIC_FUNCTIONS, is_defined
 from grpe_dgl.training.precision import autocast
 from grpe_dgl.training.prefetch import Transfer, prefetch
+from grpe_dgl.training.thresholds import shift_to_thresholds
 
 
 @torch.no_grad()
@@ -157,16 +158,26 @@ def split_loss(loss: str, predictions: Tensor, labels: Tensor, schema: Schema) -
 
 
 def by_target(
-    predictions: Tensor, labels: Tensor, task: Task, metrics: Sequence[str]
+    predictions: Tensor,
+    labels: Tensor,
+    task: Task,
+    metrics: Sequence[str],
+    thresholds: Sequence[float] | None = None,
 ) -> dict[str, dict[str, float | None]]:
-    """Return the metrics of each target by its name, None where one is undefined; empty if there is one target."""
+    """Return the metrics of each target by its name, None where one is undefined; empty if there is one target.
+
+    `thresholds` are those of `grpe_dgl.training.thresholds`; None: 0.5 for all targets.
+    """
     if len(task.targets) == 1:
         return {}
     parts: dict[str, dict[str, float | None]] = {}
     for t, target in enumerate(task.targets):
-        own, truth = predictions[:, t : t + 1], labels[:, t : t + 1]
+        truth = labels[:, t : t + 1]
         parts[target] = {
-            metric: measure(metric, own, truth) if is_defined(metric, truth) else None for metric in metrics
+            metric: measure(metric, shift_to_thresholds(metric, predictions, thresholds)[:, t : t + 1], truth)
+            if is_defined(metric, truth)
+            else None
+            for metric in metrics
         }
     return parts
 

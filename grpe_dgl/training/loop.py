@@ -14,6 +14,7 @@ from grpe_dgl.recipe import TrainingRecipe
 from grpe_dgl.training.distributed import SINGLE, Processes
 from grpe_dgl.training.evaluation import batch_of_rows, has_validation, measure, predict_split, split_loss
 from grpe_dgl.training.history import early_stopping_is_due
+from grpe_dgl.training.label_weights import LabelWeights
 from grpe_dgl.training.loss_window import LossWindow
 from grpe_dgl.training.schedule import Schedule
 from grpe_dgl.training.state import State, Sums
@@ -77,6 +78,7 @@ def train(
         model = DistributedDataParallel(state.model, device_ids=device_ids)
     division = training_division(state.model, training, processes.device, padded)
     losses = state.losses = LossWindow(processes)
+    weights = LabelWeights.of(data, training)
     validated = has_validation(data)
     if validated:
         valid_labels = data.valid.labels()
@@ -94,7 +96,7 @@ def train(
         clock = _Clock(state.sums.seconds)
         state.model.train()
         done = state.update - first_update
-        epoch_batches = step_batches(batches, epoch, done, division, schema, training.loss, processes.device)
+        epoch_batches = step_batches(batches, epoch, done, division, schema, training.loss, processes.device, weights)
         with contextlib.closing(epoch_batches):
             for batch in epoch_batches:
                 if state.update == schedule.last_update:

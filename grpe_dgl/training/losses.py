@@ -13,6 +13,9 @@ A batch may be computed in parts. Then `counts`, the sum over parts and processe
 part, and their sums, over one normaliser, add up to the loss of the batch. No function here reads a number of a tensor
 that is not on the CPU: missing labels are masked, not left out, so that a GPU never waits for the host.
 
+Labels may have weights (`grpe_dgl.training.label_weights`), of their own shape and 0 where there is no label. Then the
+sum is of weight times loss, and the normaliser the sum of the weights.
+
 If no label is present, the normaliser is 1 and the sum 0: the gradient is zero, not NaN.
 """
 
@@ -45,7 +48,11 @@ class LossTerms(NamedTuple):
 
 
 def l1(
-    predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None, counts: Tensor | None = None
+    predictions: Tensor,
+    labels: Tensor,
+    all_reduce: AllReduce | None = None,
+    counts: Tensor | None = None,
+    weights: Tensor | None = None,
 ) -> LossTerms:
     """Mean absolute error over the labels that are present.
 
@@ -55,35 +62,47 @@ def l1(
         (N, T), for N graphs or nodes and T targets.
     labels
         (N, T); NaN where missing.
-    all_reduce, counts
+    all_reduce, counts, weights
         See the module.
     """
     predictions, targets, _ = _present(predictions, labels)
-    return _terms((predictions - targets).abs().sum(), "l1", labels, all_reduce, counts)
+    return _terms(_weighted((predictions - targets).abs(), weights), "l1", labels, all_reduce, counts, weights)
 
 
 def mse(
-    predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None, counts: Tensor | None = None
+    predictions: Tensor,
+    labels: Tensor,
+    all_reduce: AllReduce | None = None,
+    counts: Tensor | None = None,
+    weights: Tensor | None = None,
 ) -> LossTerms:
     """Mean squared error over the labels that are present; arguments as for `l1`."""
     predictions, targets, _ = _present(predictions, labels)
-    return _terms((predictions - targets).square().sum(), "mse", labels, all_reduce, counts)
+    return _terms(_weighted((predictions - targets).square(), weights), "mse", labels, all_reduce, counts, weights)
 
 
 def huber(
-    predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None, counts: Tensor | None = None
+    predictions: Tensor,
+    labels: Tensor,
+    all_reduce: AllReduce | None = None,
+    counts: Tensor | None = None,
+    weights: Tensor | None = None,
 ) -> LossTerms:
     """Half the squared error where it is below 1, the absolute error less a half above; arguments as for `l1`.
 
     Its unit is that of training, in which standardised targets have a deviation of 1.
     """
     predictions, targets, _ = _present(predictions, labels)
-    summed = F.huber_loss(predictions, targets, reduction="sum", delta=1.0)
-    return _terms(summed, "huber", labels, all_reduce, counts)
+    each = F.huber_loss(predictions, targets, reduction="sum" if weights is None else "none", delta=1.0)
+    return _terms(_weighted(each, weights), "huber", labels, all_reduce, counts, weights)
 
 
 def bce(
-    predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None, counts: Tensor | None = None
+    predictions: Tensor,
+    labels: Tensor,
+    all_reduce: AllReduce | None = None,
+    counts: Tensor | None = None,
+    weights: Tensor | None = None,
 ) -> LossTerms:
     """Binary cross-entropy over the labels that are present.
 
@@ -93,17 +112,21 @@ def bce(
         Logits, (N, T), for N graphs or nodes and T yes/no targets.
     labels
         0, 1, or NaN where missing, (N, T).
-    all_reduce, counts
+    all_reduce, counts, weights
         See the module.
     """
     predictions, targets, present = _present(predictions, labels)
-    weight = present.to(predictions.dtype)
+    weight = (present if weights is None else weights).to(predictions.dtype)
     summed = F.binary_cross_entropy_with_logits(predictions, targets, weight=weight, reduction="sum")
-    return _terms(summed, "bce", labels, all_reduce, counts)
+    return _terms(summed, "bce", labels, all_reduce, counts, weights)
 
 
 def cross_entropy(
-    predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None, counts: Tensor | None = None
+    predictions: Tensor,
+    labels: Tensor,
+    all_reduce: AllReduce | None = None,
+    counts: Tensor | None = None,
+    weights: Tensor | None = None,
 ) -> LossTerms:
     """Cross-entropy over the labels that are present.
 
@@ -113,16 +136,24 @@ def cross_entropy(
         Logits, (N, C), for N graphs or nodes and C classes.
     labels
         Class numbers 0..C-1, or -1 where missing, (N,).
-    all_reduce, counts
+    all_reduce, counts, weights
         See the module.
     """
     predictions = _classes(predictions, labels)
-    summed = F.cross_entropy(predictions, labels.long(), ignore_index=-1, reduction="sum")
-    return _terms(summed, "cross_entropy", labels, all_reduce, counts)
+    if weights is None:
+        summed = F.cross_entropy(predictions, labels.long(), ignore_index=-1, reduction="sum")
+    else:
+        each = F.cross_entropy(predictions, labels.long(), ignore_index=-1, reduction="none")
+        summed = _weighted(each, weights)
+    return _terms(summed, "cross_entropy", labels, all_reduce, counts, weights)
 
 
 def weighted_cross_entropy(
-    predictions: Tensor, labels: Tensor, all_reduce: AllReduce | None = None, counts: Tensor | None = None
+    predictions: Tensor,
+    labels: Tensor,
+    all_reduce: AllReduce | None = None,
+    counts: Tensor | None = None,
+    weights: Tensor | None = None,
 ) -> LossTerms:
     r"""Cross-entropy with the class weights of the SBM benchmarks (PATTERN, CLUSTER).
 
@@ -139,25 +170,32 @@ def weighted_cross_entropy(
         Logits, (N, C), for N nodes and C classes.
     labels
         Class numbers 0..C-1, or -1 where missing, (N,).
-    all_reduce, counts
+    all_reduce, counts, weights
         See the module.
     """
     predictions = _classes(predictions, labels)
     if counts is None:
-        counts = label_counts("weighted_cross_entropy", labels, predictions.shape[1])  # n_c, (C,)
+        counts = label_counts("weighted_cross_entropy", labels, predictions.shape[1], weights)  # n_c, (C,)
         counts = counts if all_reduce is None else all_reduce(counts)
-    total = counts.sum().clamp(min=1)
-    weights = torch.where(counts > 0, (total - counts) / total, 0.0)  # w_c, (C,)
-    summed = F.cross_entropy(
-        predictions, labels.long(), weight=weights.to(predictions.dtype), ignore_index=-1, reduction="sum"
+    total = counts.sum()
+    total = torch.where(total > 0, total, 1.0)
+    of_class = torch.where(counts > 0, (total - counts) / total, 0.0)  # w_c, (C,)
+    each = F.cross_entropy(
+        predictions,
+        labels.long(),
+        weight=of_class.to(predictions.dtype),
+        ignore_index=-1,
+        reduction="sum" if weights is None else "none",
     )
-    return LossTerms(summed, _at_least_one_label((weights * counts).sum(), summed.dtype))
+    summed = each if weights is None else _weighted(each, weights)
+    return LossTerms(summed, _at_least_one_label((of_class * counts).sum(), summed.dtype))
 
 
-def label_counts(loss: str, labels: Tensor, num_outputs: int) -> Tensor:
+def label_counts(loss: str, labels: Tensor, num_outputs: int, weights: Tensor | None = None) -> Tensor:
     """Return the counts of labels that normalise a loss, float64; those of parts of a batch add up.
 
-    How many are present, (1,); for ``"weighted_cross_entropy"`` how many are of each class, (C,).
+    How many are present, (1,); for ``"weighted_cross_entropy"`` how many are of each class, (C,). With weights, the
+    sums of their weights instead.
 
     Parameters
     ----------
@@ -167,7 +205,13 @@ def label_counts(loss: str, labels: Tensor, num_outputs: int) -> Tensor:
         As the loss takes them, of any leading shape.
     num_outputs
         C, for classes.
+    weights
+        Of the labels' shape, 0 where there is no label; None counts every label as 1.
     """
+    if weights is not None and loss != "weighted_cross_entropy":
+        if not labels.is_floating_point():
+            _require_classes(labels, num_outputs)
+        return weights.sum(dtype=torch.float64).view(1)
     if labels.is_floating_point():
         return (~torch.isnan(labels)).sum(dtype=torch.float64).view(1)
     present = labels >= 0
@@ -175,16 +219,29 @@ def label_counts(loss: str, labels: Tensor, num_outputs: int) -> Tensor:
     if loss != "weighted_cross_entropy":
         return present.sum(dtype=torch.float64).view(1)
     counts = torch.zeros(num_outputs, dtype=torch.float64, device=labels.device)
-    return counts.scatter_add(0, labels.flatten().clamp(min=0).long(), present.flatten().double())
+    amount = present if weights is None else weights
+    return counts.scatter_add(0, labels.flatten().clamp(min=0).long(), amount.flatten().double())
 
 
 LOSS_FUNCTIONS: dict[str, Callable[..., LossTerms]] = {name: globals()[name] for name in LOSSES}
 """The function above of each loss in `grpe_dgl.objectives`."""
 
 
-def _terms(summed: Tensor, loss: str, labels: Tensor, all_reduce: AllReduce | None, counts: Tensor | None) -> LossTerms:
+def _weighted(each: Tensor, weights: Tensor | None) -> Tensor:
+    """Return the sum of the losses of labels, each times its weight if there are weights."""
+    return each.sum() if weights is None else (each * weights.to(each.dtype)).sum()
+
+
+def _terms(
+    summed: Tensor,
+    loss: str,
+    labels: Tensor,
+    all_reduce: AllReduce | None,
+    counts: Tensor | None,
+    weights: Tensor | None,
+) -> LossTerms:
     if counts is None:
-        counts = label_counts(loss, labels, labels.shape[-1] if labels.is_floating_point() else 2**31)
+        counts = label_counts(loss, labels, labels.shape[-1] if labels.is_floating_point() else 2**31, weights)
         counts = counts if all_reduce is None else all_reduce(counts)
     return LossTerms(summed, _at_least_one_label(counts.sum(), summed.dtype))
 

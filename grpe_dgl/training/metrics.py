@@ -5,6 +5,7 @@ A target whose labels do not contain what the metric requires (`grpe_dgl.objecti
 evaluators of OGB do the same, so their numbers are equal.
 """
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -13,6 +14,9 @@ import numpy.typing as npt
 from sklearn.metrics import (
     accuracy_score,
     average_precision_score,
+    balanced_accuracy_score,
+    f1_score,
+    matthews_corrcoef,
     mean_absolute_error,
     mean_squared_error,
     r2_score,
@@ -68,6 +72,40 @@ def accuracy(predictions: Tensor, labels: Tensor) -> float:
     if labels.dim() == 2:
         return _mean_over_targets("accuracy", accuracy_score, (predictions > 0).double(), labels)
     return float(accuracy_score(*_classes("accuracy", predictions, labels)))
+
+
+def balanced_accuracy(predictions: Tensor, labels: Tensor) -> float:
+    """Mean over classes of the recall of each; arguments as for `accuracy`, and the mean is taken over yes/no targets.
+
+    Classes without a label are left out.
+    """
+    if labels.dim() == 2:
+        return _mean_over_targets("balanced_accuracy", balanced_accuracy_score, (predictions > 0).double(), labels)
+    true, predicted = _classes("balanced_accuracy", predictions, labels)
+    return float(recall_score(true, predicted, labels=np.unique(true), average="macro"))
+
+
+def f1(predictions: Tensor, labels: Tensor) -> float:
+    """Harmonic mean of precision and recall of yes, then the mean over targets; of several classes, the mean over them.
+
+    Arguments as for `accuracy`. It is 0 where nothing is predicted as yes. Of several classes, those that occur neither
+    among the labels nor among the predictions are left out, as scikit-learn's ``average="macro"`` does.
+    """
+    if labels.dim() == 2:
+        score = functools.partial(f1_score, zero_division=0.0)
+        return _mean_over_targets("f1", score, (predictions > 0).double(), labels)
+    true, predicted = _classes("f1", predictions, labels)
+    return float(f1_score(true, predicted, average="macro", zero_division=0.0))
+
+
+def mcc(predictions: Tensor, labels: Tensor) -> float:
+    """Matthews' correlation coefficient, -1 to 1; arguments as for `accuracy`, and the mean is taken over targets.
+
+    It is 0 where all predictions are of one class.
+    """
+    if labels.dim() == 2:
+        return _mean_over_targets("mcc", matthews_corrcoef, (predictions > 0).double(), labels)
+    return float(matthews_corrcoef(*_classes("mcc", predictions, labels)))
 
 
 def weighted_accuracy(predictions: Tensor, labels: Tensor) -> float:

@@ -30,12 +30,14 @@ from grpe_dgl.training.environment import PeakMemory, hardware, versions
 from grpe_dgl.training.evaluation import batch_of_rows, has_validation, is_labelled, measure, predict_split
 from grpe_dgl.training.history import best_epoch, seconds_by_part, to_csv
 from grpe_dgl.training.loop import train, training_batches
+from grpe_dgl.training.prediction_plot import draw_predictions
 from grpe_dgl.training.predictions import SPLITS, Predictions
 from grpe_dgl.training.run_folder import RunFolder
 from grpe_dgl.training.schedule import Schedule
 from grpe_dgl.training.state import State, make_optimizer, seed_everything
 from grpe_dgl.training.step import training_division
 from grpe_dgl.training.stop_request import Stopped, StopRequest
+from grpe_dgl.training.thresholds import choose_thresholds, shift_to_thresholds
 from grpe_dgl.views import DESCRIPTORS, Encoding
 
 NOT_METRICS = ("seconds", "peak_memory")  # columns of the history that no checkpoint of a model needs
@@ -265,11 +267,12 @@ def _finish(
     best = load_checkpoint(files.best)
     state.model.load_state_dict(best.weights)
     index = best_epoch(state.history, training.metric) if has_validation(data) else len(state.history) - 1
-    splits = {}
+    found: dict[str, torch.Tensor] = {}
+    kept: dict[str, Predictions] = {}
     for name, split in data.splits.items():
         if (measured is not None and name not in measured) or not len(split) or not is_labelled(split):
             continue
-        predictions = predict_split(
+        found[name] = predict_split(
             state.model,
             split,
             best.schema,
@@ -278,13 +281,25 @@ def _finish(
             precision=training.precision,
             division=division,
         )
-        batches = batch_of_rows(split, training.batch_size)
-        splits[name] = measure(training.metric, predictions, split.labels(), batches)
         if name in SPLITS and processes.is_main:
-            Predictions.of(split, predictions).write(files.predictions(name))
+            kept[name] = Predictions.of(split, found[name])
+            kept[name].write(files.predictions(name))
+    thresholds = None
+    if data.task.kind == "binary" and data.task.level == "graph" and "valid" in found:
+        thresholds = choose_thresholds(found["valid"], data.valid.labels(), training.metric)
+        if processes.is_main:
+            dataclasses.replace(best, thresholds=thresholds).save(files.best)
+    splits = {}
+    for name, predictions in found.items():
+        split = data.splits[name]
+        shifted = shift_to_thresholds(training.metric, predictions, thresholds)
+        splits[name] = measure(training.metric, shifted, split.labels(), batch_of_rows(split, training.batch_size))
     if processes.is_main:
         title = f"{best.schema.name}, seed {training.seed}"
         draw_curves(state.history, metric=training.metric, loss=training.loss, title=title, path=files.curves)
+        if kept:
+            shown = "test" if "test" in kept else "valid"
+            draw_predictions(kept[shown], data.task, split=shown, title=title, path=files.predictions_plot)
     seconds = seconds_by_part(state.history)
     peaks = [memory.read(), *(row["peak_memory_bytes"] or 0 for row in state.history)]  # of earlier sessions too
     return {
@@ -295,6 +310,7 @@ def _finish(
         "epochs": len(state.history),
         "updates": state.update,
         "splits": splits,
+        **({} if thresholds is None else {"thresholds": dict(zip(data.task.targets, thresholds, strict=True))}),
         "model": {"name": recipe.model.NAME, "description": recipe.model.describe()},
         "parameters": sum(parameter.numel() for parameter in state.model.parameters()),
         "seconds": sum(seconds.values()),

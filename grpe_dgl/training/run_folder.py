@@ -41,6 +41,11 @@ class RunFolder:
         """The plot of loss and metric by epoch."""
         return self.path / "curves.png"
 
+    @property
+    def predictions_plot(self) -> Path:
+        """The plot of predictions against labels, for regression and yes/no targets."""
+        return self.path / "predictions.png"
+
     def predictions(self, split: str) -> Path:
         """Return where the best model's predictions for a split are; see `grpe_dgl.training.predictions`."""
         return self.path / f"predictions_{split}.npz"

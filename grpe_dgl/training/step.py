@@ -18,6 +18,7 @@ from grpe_dgl.recipe import TrainingRecipe
 from grpe_dgl.schema import Schema
 from grpe_dgl.training.distributed import Processes
 from grpe_dgl.training.flag import Perturbation
+from grpe_dgl.training.label_weights import LabelWeights
 from grpe_dgl.training.losses import LOSS_FUNCTIONS, label_counts
 from grpe_dgl.training.precision import autocast
 from grpe_dgl.training.prefetch import Transfer, prefetch
@@ -34,10 +35,16 @@ class StepBatch(NamedTuple):
     """(B,) on the CPU: the graphs' numbers in the dataset."""
 
     @classmethod
-    def of(cls, batch: Parts, schema: Schema, loss: str) -> Self:
+    def of(cls, batch: Parts, schema: Schema, loss: str, weights: LabelWeights | None = None) -> Self:
         """Prepare a batch on the CPU, where reading a label costs no synchronisation."""
-        parts = [part._replace(label=standardise(part.label, schema)) for part in batch.parts]
-        counts = sum(label_counts(loss, part.label, schema.task.num_outputs) for part in parts)
+        parts = [
+            part._replace(
+                label=standardise(part.label, schema),
+                weight=None if weights is None else weights(part.label, batch.indices[part.places]),
+            )
+            for part in batch.parts
+        ]
+        counts = sum(label_counts(loss, part.label, schema.task.num_outputs, part.weight) for part in parts)
         assert isinstance(counts, Tensor)
         return cls(parts, counts, batch.indices)
 
@@ -63,6 +70,7 @@ def step_batches(
     schema: Schema,
     loss: str,
     device: torch.device,
+    weights: LabelWeights | None = None,
 ) -> Generator[StepBatch, None, None]:
     """Yield an epoch's batches on `device`, from batch `start` on.
 
@@ -71,7 +79,7 @@ def step_batches(
     """
     store, view = batches.split.dataset.store, batches.view
     on_cpu = (
-        StepBatch.of(collate_parts(store, index, view, division), schema, loss)
+        StepBatch.of(collate_parts(store, index, view, division), schema, loss, weights)
         for index in batches.indices(epoch, start)
     )
     if device.type == "cpu":
@@ -134,10 +142,11 @@ def compute_gradients(
                 perturbed = contextlib.nullcontext() if perturbation is None else perturbation.applied(inner)
                 with perturbed, autocast(training.precision, processes.device):
                     outputs = model(part.graph)
-                label = part.label
+                label, weight = part.label, part.weight
                 if isinstance(part.graph, PaddedBatch) and outputs.dim() == 3:  # a node task
                     outputs, label = outputs.flatten(0, 1), label.flatten(0, 1)
-                terms = LOSS_FUNCTIONS[training.loss](outputs, label, None, counts)
+                    weight = None if weight is None else weight.flatten(0, 1)
+                terms = LOSS_FUNCTIONS[training.loss](outputs, label, None, counts, weight)
                 # DistributedDataParallel averages over processes; times their number that is the gradient of the sum.
                 loss = processes.world_size * terms.sum / terms.normaliser / steps
                 if last and training.weight_penalty:

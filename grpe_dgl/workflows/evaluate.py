@@ -19,6 +19,7 @@ from grpe_dgl.objectives import METRICS_OF_KIND
 from grpe_dgl.schema import Task
 from grpe_dgl.training.distributed import Processes
 from grpe_dgl.training.evaluation import batch_of_rows, by_target, compute, is_labelled, predict_split
+from grpe_dgl.training.thresholds import shift_to_thresholds
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Evaluation:
     """See `grpe_dgl.training.evaluation.predict_split`."""
     metrics: dict[str, float]
     """By metric; empty without labels."""
+    thresholds: tuple[float, ...] | None
+    """The probabilities from which targets count as yes in metrics that depend on it; None: 0.5."""
     per_target: dict[str, dict[str, float | None]]
     """By target and metric, None where its labels do not define one; empty for one target."""
 
@@ -125,8 +128,14 @@ def evaluate(
         graphs=len(chosen),
         labels=int((labels >= 0).sum() if labels.dtype == torch.int64 else (~labels.isnan()).sum()),
         predictions=predictions,
-        metrics={name: compute(name, predictions, labels, batches) for name in names} if labelled else {},
-        per_target=by_target(predictions, labels, own.task, names) if labelled else {},
+        metrics={
+            name: compute(name, shift_to_thresholds(name, predictions, checkpoint.thresholds), labels, batches)
+            for name in names
+        }
+        if labelled
+        else {},
+        thresholds=checkpoint.thresholds,
+        per_target=by_target(predictions, labels, own.task, names, checkpoint.thresholds) if labelled else {},
     )
 
 

@@ -113,17 +113,26 @@ def _start_differences(recipe: Recipe, setting: Recipe) -> list[str]:
     return [f"starts from {recipe.start_from or 'scratch'} instead of {setting.start_from or 'scratch'}"]
 
 
+def paper_rows(table: str) -> list[tuple[str, Paper]]:
+    """Return the numbers of a table of the paper that shipped recipes quote, with the recipe and variant of each."""
+    return [
+        (name, recipe.paper) for name, recipe in _settings().items() if recipe.paper and recipe.paper.table == table
+    ]
+
+
 @functools.cache
-def _settings() -> list[Recipe]:
-    """Return every shipped recipe and variant that quotes a number of the paper, without variants."""
-    recipes = [load_recipe(name) for name in shipped_recipes()]
-    every = [*recipes, *(recipe.variant(name) for recipe in recipes for name in recipe.variants)]
-    return [recipe for recipe in every if not recipe.variants and recipe.paper is not None and recipe.paper.numbers]
+def _settings() -> dict[str, Recipe]:
+    """Return every shipped recipe, and ``RECIPE/VARIANT``, that quotes a number of the paper, without variants."""
+    every: dict[str, Recipe] = {}
+    for name in shipped_recipes():
+        recipe = load_recipe(name)
+        every |= {f"{name}/{variant}": recipe.variant(variant) for variant in recipe.variants} or {name: recipe}
+    return {name: recipe for name, recipe in every.items() if recipe.paper is not None and recipe.paper.numbers}
 
 
 def _shipped_setting(paper: Paper) -> Recipe | None:
     """Return the shipped recipe or variant that quotes this number."""
-    return next((recipe for recipe in _settings() if recipe.paper == paper), None)
+    return next((recipe for recipe in _settings().values() if recipe.paper == paper), None)
 
 
 def _text(value: object) -> str:

@@ -70,7 +70,7 @@ def test_temperature_undoes_overconfidence_and_sets_hold():
         found = class_errors(sharp[:300], labels[:300])
         assert found.temperature == pytest.approx(3, rel=0.35)
         assert found.calibration_error_after < found.calibration_error
-        new = conformal.calibrated(sharp[300:], found.temperature)
+        new = conformal.calibrated(sharp[300:], found.temperature, found.shift)
         sets = found.contains(0.8, new)
         inside = sets[np.arange(200), labels[300:]]
         covered.append(inside.mean())
@@ -78,6 +78,37 @@ def test_temperature_undoes_overconfidence_and_sets_hold():
         assert sets.any(1).all()
     assert np.mean(covered) == pytest.approx(0.81, abs=0.03)
     assert np.mean(by_class, axis=0) == pytest.approx([0.81] * 3, abs=0.04)
+
+
+def test_shifts_undo_the_weights_of_a_rare_class():
+    rng = np.random.default_rng(3)
+    truth = 1 / (1 + np.exp(-rng.normal(-3, 1, 4000)))
+    labels = (rng.random(4000) < truth).astype(int)
+    odds = 20 * truth / (1 - truth)  # as if trained with a weight of 20
+    both = np.stack([1 / (1 + odds), odds / (1 + odds)], 1)
+    found = class_errors(both, labels)
+    assert found.calibration_error > 0.3 and found.calibration_error_after < 0.03
+    assert found.shift[1] == pytest.approx(-np.log(20), abs=0.5) and found.shift[0] == 0
+    again = conformal.calibrated(both, found.temperature, found.shift)[:, 1]
+    assert np.array_equal(np.argsort(again), np.argsort(both[:, 1]))
+
+
+def test_the_fit_of_temperature_and_shift_is_a_minimum():
+    rng = np.random.default_rng(4)
+    logits = 2 * rng.standard_normal((60, 3))
+    labels = np.array([rng.choice(3, p=np.exp(row / 2) / np.exp(row / 2).sum()) for row in logits])
+    temperature, shift = conformal.fit_temperature(logits, labels)
+
+    def loss(temperature, shift):
+        p = conformal.calibrated(np.exp(logits) / np.exp(logits).sum(1, keepdims=True), temperature, shift)
+        return -np.log(p[np.arange(60), labels]).mean() + (shift**2).sum() / (2 * conformal.PRIOR_VARIANCE * 60)
+
+    best = loss(temperature, shift)
+    for change in (0.97, 1.03):
+        assert loss(temperature * change, shift) >= best - 1e-9
+    for place in (1, 2):
+        for change in (-0.05, 0.05):
+            assert loss(temperature, shift + change * np.eye(3)[place]) > best
 
 
 def test_calibration_error_by_hand():

@@ -76,3 +76,16 @@ def test_batches_hold_every_graph_once_within_the_budget():
     assert sorted(np.concatenate(batches).tolist()) == list(range(6))
     assert all(len(batch) * sizes[batch].max() ** 2 <= 30 for batch in batches if len(batch) > 1)
     assert len(batches) == 4 and list(batches_by_size(sizes[:0])) == []
+
+
+def test_equal_smiles_are_computed_once_and_every_row_gets_its_numbers(tmp_path, monkeypatch):
+    predictor = grpe_dgl.load(trained.save(tmp_path / "x.ckpt"))
+    smiles = ["CCO", "C(", "CCO", "c1ccccc1", "C(", "CCN", "CCO", "CCN"]
+    alone = {text: predictor.predict([text])[0, 0] for text in ("CCO", "c1ccccc1", "CCN")}
+    graphs = []
+    outputs = predictor.outputs
+    monkeypatch.setattr(predictor, "outputs", lambda batch: (graphs.append(len(outputs(batch))), outputs(batch))[1])
+    with pytest.warns(UserWarning, match=r"molecule [14]:"):
+        found = predictor.predict(smiles)[:, 0]
+    assert sum(graphs) == 3
+    np.testing.assert_allclose(found, [alone.get(text, np.nan) for text in smiles], rtol=0, atol=1e-6)

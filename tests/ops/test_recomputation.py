@@ -1,10 +1,29 @@
 import contextlib
 
+import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+from grpe_dgl.ops import recomputation
 from grpe_dgl.ops.recomputation import checkpointed, recomputed
+
+
+@pytest.fixture(autouse=True)
+def small_values_are_made_again(monkeypatch):
+    monkeypatch.setattr(recomputation, "KEPT_BYTES", 0)
+
+
+def test_small_values_are_kept(monkeypatch):
+    monkeypatch.setattr(recomputation, "KEPT_BYTES", 4 * 4 * 8)
+    calls = []
+    for rows in (3, 4):  # of eight numbers of four bytes
+        x = torch.randn(rows, 8, requires_grad=True)
+        active = F.gelu(x)
+        with recomputed(active, lambda x: (calls.append(len(x)), F.gelu(x))[1], x):
+            result = active * active
+        result.sum().backward()
+    assert set(calls) == {4}
 
 
 def test_gradients_are_the_same_and_the_value_is_not_kept():

@@ -52,9 +52,10 @@ def test_losses_and_metrics_of_each_task(kind):
 
 
 def test_the_examples_work(tmp_path):
-    first, extending, variants = re.findall(r"```yaml\n(.*?)```", TEXT, flags=re.DOTALL)
+    first, extending, variants, search = re.findall(r"```yaml\n(.*?)```", TEXT, flags=re.DOTALL)
     recipe = Recipe.from_dict({**yaml.safe_load(first), **yaml.safe_load(variants)})
     assert recipe.variant("L3").model.max_distance == 3 and recipe.variant("L3_slow").training.learning_rate == 1e-4
+    assert len(Recipe.from_dict({**yaml.safe_load(first), **yaml.safe_load(search)}).search) == 4
     (tmp_path / "tiny.yaml").write_text(extending)
     tiny = load_recipe(tmp_path / "tiny.yaml")
     assert (tiny.dataset, tiny.model.layers, tiny.training.epochs, tiny.training.updates) == ("zinc", 4, 200, None)

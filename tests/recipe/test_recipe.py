@@ -46,6 +46,7 @@ def test_defaults_and_preset():
         "share_encodings": True,
         "key_term": "neighbour",
         "head_sizes": (),
+        "descriptors": None,
     }
     assert (recipe.training.learning_rate, recipe.training.final_learning_rate) == (2e-4, 1e-9)
     assert recipe.dataset is None and recipe.start_from is None and recipe.variants == {}

@@ -130,3 +130,20 @@ def test_the_command_trains_in_two_processes(tmp_path):
     )
     assert "epoch   3" in outputs[0][0] and outputs[1][0] == ""  # one process speaks
     assert load_checkpoint(tmp_path / "run" / "best.ckpt").recipe.training.batch_size == 4
+
+
+@pytest.mark.slow
+def test_two_processes_with_balanced_classes_equal_one(tmp_path):
+    """The weights' sum, over which a loss is divided, is that of the whole batch; labels are missing here and there."""
+    path = write_dataset(tmp_path / "data", "binary", count=27)
+    settings = recipe(**QUIET, training__class_weights="balanced", training__metric="mcc")
+    one = run(settings, grpe_dgl.data.load(path), tmp_path / "one")
+    (tmp_path / "recipe.yaml").write_text(settings.to_yaml())
+    two_processes(["-c", PROGRAM], tmp_path / "recipe.yaml", path, tmp_path / "two")
+    saved = [load_checkpoint(tmp_path / name / "last.ckpt") for name in ("one", "two")]
+    for name, tensor in saved[0].weights.items():
+        torch.testing.assert_close(saved[1].weights[name], tensor, rtol=1e-4, atol=1e-5)
+    losses = [[row["train_loss"] for row in checkpoint.training["history"]] for checkpoint in saved]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4)
+    best = load_checkpoint(tmp_path / "one" / "best.ckpt")
+    assert best.thresholds == tuple(one["thresholds"].values()) and set(one["thresholds"]) == {"a", "b", "c"}

@@ -8,13 +8,15 @@ import torch
 from sklearn.metrics import (
     average_precision_score,
     balanced_accuracy_score,
+    f1_score,
+    matthews_corrcoef,
     r2_score,
     roc_auc_score,
 )
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.io.ogb_import import import_ogb
-from grpe_dgl.objectives import METRICS
+from grpe_dgl.objectives import BOTH_CLASSES, METRICS
 from grpe_dgl.training.metrics import METRIC_FUNCTIONS, is_defined
 
 NAN = math.nan
@@ -124,7 +126,7 @@ def test_order_of_rows_does_not_matter(metric):
     if "accuracy" in metric:
         predictions, labels = torch.randn(50, 4, dtype=torch.float64), torch.randint(-1, 4, (50,))
     else:
-        predictions, labels = _binary(3) if metric in ("rocauc", "ap") else _regression(3)
+        predictions, labels = _binary(3) if METRICS[metric].requires == BOTH_CLASSES else _regression(3)
     order = torch.randperm(len(labels))
     value = METRIC_FUNCTIONS[metric](predictions, labels)
     assert METRIC_FUNCTIONS[metric](predictions[order], labels[order]) == pytest.approx(value, rel=1e-12)
@@ -204,3 +206,23 @@ def _regression(targets: int) -> tuple[torch.Tensor, torch.Tensor]:
     labels = torch.randn(60, targets, generator=generator, dtype=torch.float64)
     labels[torch.rand(60, targets, generator=generator) < 0.3] = NAN
     return torch.randn(60, targets, generator=generator, dtype=torch.float64), labels
+
+
+@pytest.mark.parametrize(
+    ("metric", "score"),
+    [("mcc", matthews_corrcoef), ("f1", f1_score), ("balanced_accuracy", balanced_accuracy_score)],
+)
+def test_thresholded_metrics_are_sklearns(metric, score):
+    predictions, labels = _binary(3)
+    labels[:5, 1] = NAN
+    expected = []
+    for t in range(3):
+        present = ~labels[:, t].isnan()
+        expected.append(score(labels[present, t].numpy(), (predictions[present, t] > 0).numpy()))
+    assert METRIC_FUNCTIONS[metric](predictions, labels) == pytest.approx(sum(expected) / 3, rel=1e-12)
+    classes, logits = torch.randint(-1, 4, (50,)), torch.randn(50, 4, dtype=torch.float64)
+    true, predicted = classes[classes >= 0].numpy(), logits[classes >= 0].argmax(1).numpy()
+    options = {"average": "macro"} if metric == "f1" else {}
+    assert METRIC_FUNCTIONS[metric](logits, classes) == pytest.approx(score(true, predicted, **options), rel=1e-12)
+    with pytest.raises(InputError, match="no target has labels of both classes"):
+        METRIC_FUNCTIONS[metric](torch.zeros(3, 1), torch.ones(3, 1))

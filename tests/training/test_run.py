@@ -57,6 +57,7 @@ def test_folder_holds_everything(data, tmp_path):
     results = run(recipe(), data, tmp_path / "run")
     names = {"recipe.yaml", "metrics.csv", "best.ckpt", "last.ckpt", "results.json", "curves.png"}
     names |= {"predictions_valid.npz", "predictions_test.npz"}
+    names |= set() if data.task.kind == "multiclass" else {"predictions.png"}
     assert {path.name for path in (tmp_path / "run").iterdir()} == names
     rows = rows_of(tmp_path / "run")
     assert [row["epoch"] for row in rows] == ["1", "2", "3"] and [row["updates"] for row in rows] == ["5", "10", "15"]

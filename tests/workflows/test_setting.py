@@ -34,10 +34,11 @@ def test_nothing_differs_in_the_recipes_own_setting():
         chosen = load_recipe(name)
         if chosen.dataset is not None:
             for variant in chosen.variants or [None]:
-                paper = chosen.paper if variant is None else chosen.variants[variant].paper
+                row = chosen if variant is None else chosen.variant(variant)
+                paper = row.paper
                 expected = ["a configuration of ours"] if paper and paper.configuration == "ours" else []
                 expected += [paper.differs] if paper and paper.differs else []
-                assert found(name, variant=variant) == expected
+                assert differences(row, manifest(row.dataset), schema_of(row.dataset).task) == expected
     assert found("zinc", {"training.seed": 7, "description": "x"}) == []
 
 

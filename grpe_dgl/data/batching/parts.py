@@ -40,6 +40,8 @@ class Part(NamedTuple):
     """(b,): the graphs' places in the batch."""
     num_nodes: Integers
     """(b,): the graphs' real nodes."""
+    weight: Tensor | None = None
+    """How much each label counts in the loss, of the labels' shape; None: all count the same."""
 
     @property
     def placement(self) -> Placement:
@@ -52,16 +54,19 @@ class Part(NamedTuple):
             graph = self.graph.to(device, non_blocking=True)
         else:
             graph = move_graph(self.graph, device)
-        return self._replace(graph=graph, label=self.label.to(device, non_blocking=True))
+        weight = None if self.weight is None else self.weight.to(device, non_blocking=True)
+        return self._replace(graph=graph, label=self.label.to(device, non_blocking=True), weight=weight)
 
     def pin_memory(self) -> Self:
         """Return the part with its tensors in page-locked memory; a DGLGraph stays where it is."""
         graph = self.graph.pin_memory() if isinstance(self.graph, PaddedBatch) else self.graph
-        return self._replace(graph=graph, label=self.label.pin_memory())
+        weight = None if self.weight is None else self.weight.pin_memory()
+        return self._replace(graph=graph, label=self.label.pin_memory(), weight=weight)
 
     def tensors(self) -> list[Tensor]:
         """Return the tensors of a padded part, in order."""
-        return [*self.graph.tensors(), self.label] if isinstance(self.graph, PaddedBatch) else [self.label]
+        own = [self.label] if self.weight is None else [self.label, self.weight]
+        return [*self.graph.tensors(), *own] if isinstance(self.graph, PaddedBatch) else own
 
 
 class Parts(NamedTuple):

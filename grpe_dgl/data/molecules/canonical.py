@@ -5,6 +5,7 @@ RDKit's chirality tags (and OGB's column of them) depend on the order of an atom
 they have the same.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from rdkit import Chem
@@ -27,10 +28,31 @@ def canonicalise(molecule: Any, smiles: str) -> tuple[Any, str]:
     smiles
         What it was read from.
     """
+    *_, (_, canonical, text) = _forms(molecule, smiles)
+    return canonical, text
+
+
+def canonical_order(molecule: Any, smiles: str) -> list[int]:
+    """Return which atom of a molecule each atom of its canonical form is; arguments as for `canonicalise`."""
+    order = list(range(molecule.GetNumAtoms()))
+    for written, _, _ in _forms(molecule, smiles):
+        if written is not None:
+            order = [order[atom] for atom in output_order(written)]
+    return order
+
+
+def output_order(molecule: Any) -> list[int]:
+    """Return the atoms in the order in which RDKit wrote them when it last made a SMILES of the molecule."""
+    return list(molecule.GetPropsAsDict(includePrivate=True, includeComputed=True)["_smilesAtomOutputOrder"])
+
+
+def _forms(molecule: Any, smiles: str) -> Iterator[tuple[Any | None, Any, str]]:
+    """Yield every form on the way to the canonical one: the molecule that was written (None at first), and the new."""
     if ":" in smiles and any(atom.GetAtomMapNum() for atom in molecule.GetAtoms()):
         molecule = Chem.Mol(molecule)
         for atom in molecule.GetAtoms():
             atom.SetAtomMapNum(0)
+    yield None, molecule, smiles
     for _ in range(PASSES):
         text = Chem.MolToSmiles(molecule)
         if text == smiles:
@@ -38,7 +60,7 @@ def canonicalise(molecule: Any, smiles: str) -> tuple[Any, str]:
         again = Chem.MolFromSmiles(text)
         if again is None:
             break
+        yield molecule, again, text
         molecule, smiles = again, text
         if "@" not in text and "/" not in text and "\\" not in text:
             break  # without stereo there is nothing left to depend on the order
-    return molecule, smiles

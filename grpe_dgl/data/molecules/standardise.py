@@ -33,15 +33,23 @@ def standardise(molecule: Any, smiles: str) -> tuple[Any, str]:
     smiles
         What it was read from.
     """
-    if not has_fragments(smiles) and not any(atom.GetFormalCharge() for atom in molecule.GetAtoms()):
+    changed = standard_form(molecule, smiles)
+    if changed is molecule:
         return molecule, smiles
+    text = Chem.MolToSmiles(changed)
+    again = Chem.MolFromSmiles(text)
+    return (changed, smiles) if again is None else (again, text)
+
+
+def standard_form(molecule: Any, smiles: str) -> Any:
+    """Return the standard form of a molecule before it is written and read again: its atoms keep their properties."""
+    if not has_fragments(smiles) and not any(atom.GetFormalCharge() for atom in molecule.GetAtoms()):
+        return molecule
     choose, uncharge = _standardisers()
     changed = uncharge(choose(molecule))
     for atom in changed.GetAtoms():
         atom.SetAtomMapNum(0)
-    text = Chem.MolToSmiles(changed)
-    again = Chem.MolFromSmiles(text)
-    return (changed, smiles) if again is None else (again, text)
+    return changed
 
 
 @functools.cache

@@ -17,6 +17,7 @@ from grpe_dgl.data.molecules.standardise import has_fragments
 from grpe_dgl.data.sources.raw_graphs import Graphs
 from grpe_dgl.data.sources.source import Job, Source
 from grpe_dgl.data.tables.number_format import NumberFormat
+from grpe_dgl.data.tables.row_weights import RowWeights
 from grpe_dgl.data.tables.table import Table
 from grpe_dgl.data.tables.targets import TargetScan, read_labels
 from grpe_dgl.errors import InputError
@@ -61,6 +62,8 @@ class CSVRequest:
     """For ``random`` and ``scaffold``: of train, valid and test."""
     seed: int = 0
     """For ``random``."""
+    weight_column: str | None = None
+    """The column of the rows' weights in the loss, numbers of 0 or more; None: all rows count the same."""
     standardise: bool = False
     """Whether molecules are reduced to their largest fragment and neutralised; see
     `grpe_dgl.data.molecules.standardise`."""
@@ -94,8 +97,9 @@ class CSVRequest:
     def settings(self) -> dict[str, Any]:
         """Return the settings that change the data, as plain JSON values; raises if a column does not exist."""
         table = self.table()
-        for column in (*self.targets, *([self.split_column] if self.split_column else [])):
-            table.place(column)
+        for column in (*self.targets, self.split_column, self.weight_column):
+            if column is not None:
+                table.place(column)
         settings: dict[str, Any] = {
             "file": self.file.name,
             "checksum": table.checksum(),
@@ -107,6 +111,8 @@ class CSVRequest:
             "canonical_smiles": True,  # from before, there are datasets of the molecules as written
         }
         settings |= self.numbers.settings()
+        if self.weight_column is not None:
+            settings["weight_column"] = self.weight_column
         if self.standardise:
             settings["standardise"] = True
         if self.sheet is not None:
@@ -145,11 +151,16 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
         listing=request.bad_labels_file,
     )
     split_place = None if request.split_column is None else table.place(request.split_column)
+    weight = None
+    if request.weight_column is not None:
+        weight = RowWeights(table, request.weight_column, request.numbers)
     split_codes = bytearray()  # per row: 0, 1, 2 of splits.NAMES, or 255 for none
     num_rows = num_isotopes = num_salts = 0
     for row, (line, cells) in enumerate(table.rows()):
         num_rows += 1
         scan.add(row, line, cells)
+        if weight is not None:
+            weight.add(row, line, cells)
         num_salts += has_fragments(cells[smiles])
         num_isotopes += bool(_ISOTOPE.search(cells[smiles]))
         if split_place is not None:
@@ -160,6 +171,8 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
         raise InputError(f"{request.file} has no rows")
     task = scan.task()
     notes = [*table.notes, *scan.notes(task)]
+    if weight is not None:
+        notes.append(weight.note())
     if num_salts:
         notes.append(_salts(num_salts, request.standardise))
     if num_isotopes:
@@ -199,6 +212,7 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
                 _convert,
                 [cells[smiles] for _, cells in rows],
                 read_labels(rows, places, task, request.numbers),
+                None if weight is None else weight.read(rows),
                 [line for line, _ in rows],
                 table.noun,
                 first,
@@ -224,6 +238,7 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
 def _convert(
     smiles: Sequence[str],
     label: npt.NDArray[Any],
+    weight: npt.NDArray[np.float32] | None,
     lines: Sequence[int],
     noun: str,
     first_row: int,
@@ -241,6 +256,10 @@ def _convert(
         structure_key=True,
         scaffold_key=scaffold_key,
     )
+    if weight is not None:
+        skipped = {skip.row - first_row for skip in graphs.skipped}
+        kept = [place for place in range(len(smiles)) if place not in skipped]
+        graphs = dataclasses.replace(graphs, weight=weight[kept])
     return with_lines(graphs, lines, first_row, noun)
 
 

@@ -45,5 +45,7 @@ class Graphs:
     consecutive rows, beginning where the run before it ended, and made a graph of every one that is not skipped."""
     smiles: tuple[str, ...] | None = None
     """(G,): the SMILES of each graph as its source has it; None for graphs that are not molecules."""
+    weight: npt.NDArray[np.float32] | None = None
+    """(G,): how much each graph counts in the loss; None: all count the same."""
     key: npt.NDArray[np.uint64] | None = None
     """(G, K): numbers by which the source's splits group the graphs; None where none are needed."""

@@ -41,6 +41,8 @@ class Store:
         (pairs,) uint8, as `grpe_dgl.transforms.shortest_paths.all_pairs_distances` makes it.
     label
         (G, T) or (G,), or with N for G: float32, int8 (binary, -1 = missing) or the smallest signed type (multiclass).
+    weight
+        (G,) float32: how much each graph counts in the loss; None where all count the same.
     row
         (G,): the row of the source that each graph came from.
     splits
@@ -69,6 +71,7 @@ class Store:
         self.label = arrays["label"]
         self.row = arrays["row"]
         self._encodings: dict[str, EncodingArrays] = {}
+        self.weight = arrays.get("weight")
         self._smiles = (arrays["smiles"], arrays["smiles_offsets"]) if "smiles" in arrays else None
         self.splits = {name: arrays[f"split-{name}"] for name in self.manifest.splits}
         totals = (self.manifest.num_nodes, self.manifest.num_edges, self.manifest.num_pairs)
@@ -181,6 +184,8 @@ def _expected_shapes(manifest: Manifest) -> dict[str, tuple[int | None, ...]]:
     }
     if "smiles" in manifest.arrays:  # of molecules, in datasets made since they are kept
         shapes |= {"smiles": (None,), "smiles_offsets": (graphs + 1,)}
+    if "weight" in manifest.arrays:
+        shapes["weight"] = (graphs,)
     return shapes | {f"split-{name}": (count,) for name, count in manifest.splits.items()}
 
 
@@ -191,6 +196,8 @@ def _accepted_dtypes(name: str, schema: Schema) -> tuple[str, ...]:
     """Return the types an array may have; the kernels that read them are correct for no others."""
     if name == "distance":
         return ("uint8",)
+    if name == "weight":
+        return ("float32",)
     if name == "node_feat" and schema.node_vocabulary is None:
         return ("float32",)
     if name == "label":

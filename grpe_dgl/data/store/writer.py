@@ -46,6 +46,7 @@ class StoreWriter:
         self._skipped_file = (folder / "skipped.csv").open("w", newline="", encoding="utf-8")
         self._skipped = csv.writer(self._skipped_file)
         self._skipped.writerow(["row", "reason"])
+        self._weight: list[npt.NDArray[np.float32]] = []
         self._smiles: ArrayFile | None = None  # opened with the first run that has SMILES
         self._smiles_sizes: list[npt.NDArray[np.int64]] = []
         self._num_nodes: list[npt.NDArray[np.uint32]] = []
@@ -61,6 +62,8 @@ class StoreWriter:
         self._files["distance"].append(run.distance)
         if graphs.smiles is not None:
             self._append_smiles(graphs.smiles)
+        if graphs.weight is not None:
+            self._weight.append(graphs.weight)
         self._num_nodes.append(graphs.num_nodes.astype(np.uint32))
         self._num_edges.append(graphs.num_edges.astype(np.uint32))
         self._rows.append(self._rows_of(run))
@@ -90,6 +93,11 @@ class StoreWriter:
                 raise InputError(f"{len(sizes)} of {self.num_graphs} graphs have SMILES; accepted: all or none")
             arrays["smiles"] = self._smiles.finish()
             arrays["smiles_offsets"] = self._whole("smiles_offsets", offsets_of(sizes))
+
+        if self._weight:
+            weight = self._array("weight", np.float32)
+            weight.append(np.concatenate(self._weight))
+            arrays["weight"] = weight.finish()
 
         splits = {name: np.asarray(index, np.int64) for name, index in source.splits(rows).items()}
         _check_splits(splits, self.num_graphs)

@@ -98,6 +98,10 @@ class EGT(GraphModel):
         hidden, _, padding = self.encode(pairs)
         return torch.cat([F.normalize(self._read_out(padding, x).float(), dim=-1) for x in hidden[-layers:]], -1)
 
+    def is_embedding(self, name: str) -> bool:
+        """Whether a tensor embeds nodes or edge types."""
+        return super().is_embedding(name) or name.startswith("pairs.edge.")
+
     def encode(self, pairs: dgl.DGLGraph) -> tuple[list[Tensor], list[Tensor], Padding]:
         """Return nodes and pairs after every layer, (nodes, hidden_size) and (pairs, edge_size), and their padding.
 

@@ -96,6 +96,10 @@ class Graphormer(GraphModel):
         hidden = [x[token].float() for x in self.encode(pairs)[-layers:]]
         return torch.cat([F.normalize(x, dim=-1) for x in hidden], -1)
 
+    def is_embedding(self, name: str) -> bool:
+        """Whether a tensor embeds nodes or edge types."""
+        return super().is_embedding(name) or name.startswith("bias.edge.")
+
     def encode(self, pairs: dgl.DGLGraph | PaddedBatch) -> list[Tensor]:
         """Return x after every layer, before the final norm: (N, hidden_size) each, padded (B, N, hidden_size)."""
         padding, x, bias = self._embed(pairs)

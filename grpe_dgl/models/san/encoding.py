@@ -4,6 +4,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+NODES_AT_A_TIME = 64
+"""On the CPU: with 10 eigenvectors and an FFN of 2048, 5 MB inside the FFN instead of hundreds."""
+
 
 class SpectralEncoding(nn.Module):
     """Encode each node by its entries of the first m eigenvectors and their eigenvalues.
@@ -30,5 +33,9 @@ class SpectralEncoding(nn.Module):
         missing = values.isnan()
         entries = F.normalize(vectors.masked_fill(missing, 0.0), dim=-1)
         sequence = self.input(torch.stack([entries, values.masked_fill(missing, 0.0)], -1))  # (N, m, size)
-        sequence = self.transformer(sequence, src_key_padding_mask=missing)
+        if sequence.device.type == "cpu":  # nodes are independent of each other: pieces stay in the cache
+            pieces = zip(sequence.split(NODES_AT_A_TIME), missing.split(NODES_AT_A_TIME), strict=True)
+            sequence = torch.cat([self.transformer(piece, src_key_padding_mask=none) for piece, none in pieces])
+        else:
+            sequence = self.transformer(sequence, src_key_padding_mask=missing)
         return sequence.masked_fill(missing.unsqueeze(-1), 0.0).sum(1)

@@ -106,7 +106,8 @@ class Row:
             fields = {field.name for field in dataclasses.fields(Paper)}
             try:
                 found = Paper(**{key: value for key, value in recorded.items() if key in fields})
-            except (InputError, TypeError):
+                found.text()
+            except (InputError, TypeError, ValueError, AttributeError):
                 return None
         return found if found is not None and found.numbers else None
 
@@ -118,8 +119,10 @@ class Row:
         found: list[str] = []
         runs = 0
         for setting in self._settings:
-            found += [text for text in map(str, setting.get("differs") or ()) if text not in found]
-            runs = max(runs, setting.get("runs") or 0)
+            differs, needed = setting.get("differs"), setting.get("runs")
+            if isinstance(differs, (list, tuple)):
+                found += [text for text in map(str, differs) if text not in found]
+            runs = max(runs, needed) if type(needed) is int else runs
         if len(self.runs) < runs:
             found.append(f"{counted(len(self.runs), 'run')} instead of {runs}")
         return found
@@ -158,9 +161,9 @@ def _machine(hardware: Mapping[str, Any]) -> str:
     if not hardware:
         return "not recorded"
     on = hardware.get("gpu") or hardware.get("processor") or "unknown processor"
-    processes = hardware.get("processes") or 1
-    together = f", {processes} processes" if processes != 1 else ""
-    return f"{on}, {counted(int(hardware.get('threads') or 1), 'thread')}{together}"
+    processes, threads = hardware.get("processes"), hardware.get("threads")
+    together = f", {processes} processes" if processes not in (None, 1) else ""
+    return f"{on}, {counted(threads, 'thread') if type(threads) is int else 'unknown threads'}{together}"
 
 
 def _unrecorded_setting(run: Run) -> dict[str, Any] | None:

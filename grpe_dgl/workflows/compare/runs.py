@@ -158,12 +158,12 @@ def _check(results: dict[str, Any]) -> None:
         if not (value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))):
             raise InputError(f"results.json has {short(value)} for the split {short(split)}; accepted: a number")
     for key in ("seed", "epochs"):
-        if type(results.get(key)) is not int:
-            raise InputError(f"results.json has {key} {short(results.get(key))}; accepted: a whole number")
+        if type(results.get(key)) is not int or results[key] < 0:
+            raise InputError(f"results.json has {key} {short(results.get(key))}; accepted: a whole number, 0 or more")
     for key in ("parameters", "seconds", "seconds_per_epoch", "peak_memory_bytes"):
         value = results.get(key)
-        if not (value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))):
-            raise InputError(f"results.json has {key} {short(value)}; accepted: a number")
-    for key in ("data", "setting", "paper", "hardware", "versions", "model", "seconds_by_part"):
+        if value is not None and not (type(value) in (int, float) and 0 <= value < math.inf):
+            raise InputError(f"results.json has {key} {short(value)}; accepted: a number that is not negative")
+    for key in ("data", "setting", "paper", "hardware", "versions", "model", "seconds_by_part", "peak_memory"):
         if not isinstance(results.get(key), (dict, type(None))):
             raise InputError(f"results.json has {key} {short(results[key])}; accepted: keys and values")

@@ -134,7 +134,7 @@ def _table(first: Run, models: Sequence[Sequence[Run]], arrays: dict[str, str] |
 def _names(rows: Sequence[Row]) -> list[str]:
     """Return a name for each row that no other one has: recipe and variant, then the family, then the folder."""
     names = [row.runs[0].name for row in rows]
-    for more in (lambda row: row.family, lambda row: str(row.runs[0].root), lambda row: str(row.runs[0].folder)):
+    for more in (_family, _experiment, _folder, _run):
         repeated = {name for name in names if names.count(name) > 1}
         added = {
             name: len({more(row) for row, own in zip(rows, names, strict=True) if own == name}) for name in repeated
@@ -143,6 +143,22 @@ def _names(rows: Sequence[Row]) -> list[str]:
             f"{name} ({more(row)})" if added.get(name, 1) > 1 else name for row, name in zip(rows, names, strict=True)
         ]
     return names
+
+
+def _family(row: Row) -> str:
+    return row.family or "unknown family"
+
+
+def _experiment(row: Row) -> str:
+    return row.runs[0].root.name
+
+
+def _folder(row: Row) -> str:
+    return str(row.runs[0].root)
+
+
+def _run(row: Row) -> str:
+    return str(row.runs[0].folder)
 
 
 def _with_notes(table: Table, tables: Sequence[Table]) -> Table:
@@ -161,6 +177,8 @@ def _with_notes(table: Table, tables: Sequence[Table]) -> Table:
     machines = list(dict.fromkeys(machine for row in table.rows for machine in row.machines))
     if len(machines) > 1:
         notes.append(f"seconds and memory are of different machines or threads: {'; '.join(machines)}")
+    if any((run.results.get("peak_memory") or {}).get("since") == "process" for row in table.rows for run in row.runs):
+        notes.append("peak memory is that of the whole process, earlier runs included: this system does not reset it")
     undefined = [row.name for row in table.rows if row.test is not None and row.test.p is None]
     if undefined and any(len(row.runs) >= FEWEST_SEEDS for row in table.rows):
         notes.append(f"no paired test with fewer than {FEWEST_SEEDS} matching seeds: {', '.join(undefined)}")

@@ -18,7 +18,8 @@ def folder(tmp_path):
 def test_one_command_then_predict_with_its_folder(folder):
     output = grpe_in(folder, *WORDS, "--split", "scaffold")
     assert "runs/table/data: 40 graphs" in output and "task inferred from the targets: regression" in output
-    assert "best model in runs/table/best.ckpt" in output
+    assert "best model in runs/table/best.ckpt" in output and "report: runs/table/report.html\n" in output
+    assert (folder / "runs/table/report.html").read_text().startswith("<!")
     assert json.loads((folder / "runs/table/data/manifest.json").read_text())["settings"]["split"] == "scaffold"
     predicted = grpe_in(folder, "predict", "runs/table", "CCO", "c1ccccc1")
     assert predicted == grpe_in(folder, "predict", "runs/table/best.ckpt", "CCO", "c1ccccc1")

@@ -180,3 +180,11 @@ def test_errors(folder, words, code, message):
     if torch.cuda.is_available() and "cuda" in words:
         pytest.skip("this machine has CUDA")
     assert message in grpe_in(folder, *words, code=code)
+
+
+def test_variants_that_start_from_a_trained_model_are_not_trained_from_scratch(folder):
+    output = grpe_in(folder, "train", "table_molhiv", code=2)
+    assert "variants of table_molhiv that start from a trained model (grpe finetune): grpe;" in output
+    assert "with --variant: graphnorm, pna," in output
+    output = grpe_in(folder, "train", "table_molhiv", "--variant", "grpe", code=2)
+    assert "starts from a model trained with pcqm4m:" in output and "table_molhiv --variant grpe" in output

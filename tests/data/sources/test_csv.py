@@ -6,6 +6,7 @@ import pytest
 from grpe_dgl.data.sources.csv import CSVRequest, csv_source
 from grpe_dgl.data.store.preprocess import preprocess
 from grpe_dgl.data.store.store import Store
+from grpe_dgl.data.tables.number_format import NumberFormat
 from grpe_dgl.data.tables.table import Table
 from grpe_dgl.errors import InputError
 
@@ -283,3 +284,22 @@ def test_salts_are_counted_and_standardised_if_asked(tmp_path):
     assert run.num_nodes.tolist() == [4, 4, 2] and source.schema.standardised_molecules
     assert notes[1].endswith("the largest is kept, without charges where possible") and source.settings["standardise"]
     assert notes[2] == "1 molecules occur in more than one split (same canonical SMILES)"
+
+
+def test_weights_of_rows(tmp_path):
+    file = table(tmp_path, "smiles;y;w\nC;1,5;0,5\nC(;1;1\nCC;2;3\nCCC;4,5;0\n")
+    request = CSVRequest(file=file, targets=("y",), weight_column="w", numbers=NumberFormat(","), fractions=(1, 0, 0))
+    source, notes = csv_source(request)
+    assert "column 'w': weights from 0 to 3, mean 1.125; they count in the training loss, not in metrics" in notes
+    preprocess(source, tmp_path / "d")
+    store = Store(tmp_path / "d")
+    assert store.weight.tolist() == [0.5, 3, 0] and source.settings["weight_column"] == "w"
+    store.verify()
+    for cells, message in (
+        ("C,1,-1\n", "row 0.*column 'w': '-1'; accepted for a weight"),
+        ("C,1,\n", "accepted for a weight"),
+    ):
+        with pytest.raises(InputError, match=message):
+            csv_source(CSVRequest(file=table(tmp_path, "smiles,y,w\n" + cells), targets=("y",), weight_column="w"))
+    with pytest.raises(InputError, match="every weight of column 'w' is 0"):
+        csv_source(CSVRequest(file=table(tmp_path, "smiles,y,w\nC,1,0\n"), targets=("y",), weight_column="w"))
