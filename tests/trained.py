@@ -12,7 +12,7 @@ BINARY = Task(level="graph", kind="binary", targets=("toxic", "soluble"), metric
 CLASSES = Task(
     level="graph", kind="multiclass", targets=("colour",), classes=("red", "green", "blue"), metric="accuracy"
 )
-PLAIN = {"model.head_sizes": (), "model.descriptors": None}
+PLAIN = {"model.head_sizes": [], "model.descriptors": None}
 SIZES = {**PLAIN, "model.layers": 3, "model.hidden_size": 16, "model.ffn_size": 24, "model.num_heads": 4}
 
 
