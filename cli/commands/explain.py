@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     type=click.Choice(["masking", "gradient"]),
     default="masking",
     show_default=True,
-    help="Leave out each atom and each bond, or integrate gradients: quicker, atoms alone.",
+    help="Leave out each atom and each bond, or integrate gradients: half the work, atoms alone.",
 )
 @click.option("--target", help="Which target or class.  [default: the first]")
 @click.option("--smiles", help="The table's column of molecules.  [default: found by its name]")

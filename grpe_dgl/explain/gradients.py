@@ -14,7 +14,7 @@ from grpe_dgl.models.model import GraphModel
 from grpe_dgl.views import View
 
 Array = npt.NDArray[Any]
-STEPS = (5, 20, 80)
+STEPS = (8, 32, 128)
 """How many points the integral takes; more where the parts do not sum to what they must."""
 TOLERANCE = 0.01
 """The largest difference, relative to the sum of the parts' sizes, with which no more points are taken."""

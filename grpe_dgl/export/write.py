@@ -18,6 +18,7 @@ from grpe_dgl.errors import InputError
 from grpe_dgl.export.check import Run, random_batches, require_equal
 from grpe_dgl.export.contract import contract
 from grpe_dgl.export.module import PaddedModel, padded
+from grpe_dgl.families import FAMILIES, model_class
 from grpe_dgl.io.atomic_folder import AtomicFolder
 
 FORMATS = {"onnx": "model.onnx", "pt2": "model.pt2"}
@@ -48,9 +49,10 @@ def export(checkpoint: Checkpoint, folder: Path, formats: Sequence[str], *, forc
     _require_free(folder, force)
     ours = checkpoint.model()
     if not ours.takes_padded:
+        accepted = ", ".join(name for name in FAMILIES if model_class(name).takes_padded)
         raise InputError(
             f"models of the family {checkpoint.recipe.model.NAME} cannot be exported: they compute on a DGLGraph; "
-            "accepted: a family that takes padded batches"
+            f"accepted: {accepted}"
         )
     files = {name: FORMATS[name] for name in dict.fromkeys(formats)}
     differences = {}

@@ -31,7 +31,7 @@ def test_messages_of_the_library_name_no_command_and_no_option():
         f"{path.relative_to(LIBRARY)}:{line}: {text}"
         for path in FILES
         for line, text in texts(ast.parse(path.read_text()))
-        if COMMAND.search(text)
+        if COMMAND.search(text) and "var(--" not in text  # a style sheet's variables are no options
     ]
     assert found == []
 
