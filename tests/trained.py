@@ -12,7 +12,8 @@ BINARY = Task(level="graph", kind="binary", targets=("toxic", "soluble"), metric
 CLASSES = Task(
     level="graph", kind="multiclass", targets=("colour",), classes=("red", "green", "blue"), metric="accuracy"
 )
-SIZES = {"model.layers": 3, "model.hidden_size": 16, "model.ffn_size": 24, "model.num_heads": 4}
+PLAIN = {"model.head_sizes": [], "model.descriptors": None}
+SIZES = {**PLAIN, "model.layers": 3, "model.hidden_size": 16, "model.ffn_size": 24, "model.num_heads": 4}
 
 
 def molecule_schema(task=REGRESSION, name="own"):

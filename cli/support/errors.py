@@ -32,7 +32,6 @@ HINTS = {
     "make_calibration": "`grpe fit TABLE --target COLUMN` calibrates on its test split, with --folds 5 on every row",
     "make_encoding": "`grpe preprocess DATASET --encodings {value}` computes it",
     "make_dataset": "make one with `grpe preprocess`",
-    "no_descriptors": "`--set model.descriptors=null` trains without them",
     "other_metric": _OTHER_SPLIT + "; or --set training.metric={value}",
     "other_split": _OTHER_SPLIT,
     "replace_folder": "--force makes everything again",

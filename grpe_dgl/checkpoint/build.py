@@ -1,7 +1,6 @@
 """From the model section of a recipe and a dataset's schema to the model."""
 
-import torch
-
+from grpe_dgl.checkpoint.without_storage import without_storage
 from grpe_dgl.errors import InputError
 from grpe_dgl.families import ModelSettings, model_class
 from grpe_dgl.models.model import GraphModel
@@ -37,7 +36,7 @@ def require_size(settings: ModelSettings, schema: Schema) -> None:
     """Raise if the model would have more than `MOST_PARAMETERS` parameters; nothing is allocated."""
     count = settings.count_parameters(schema)
     if count is None:
-        with torch.device("meta"):
+        with without_storage():
             model = model_class(settings.NAME).from_settings(settings, schema)
         count = sum(parameter.numel() for parameter in model.parameters())
     if count > MOST_PARAMETERS:

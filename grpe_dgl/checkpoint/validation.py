@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from grpe_dgl.checkpoint.build import build_model, freeze_encoder
+from grpe_dgl.checkpoint.without_storage import without_storage
 from grpe_dgl.errors import InputError
 from grpe_dgl.messages import short
 from grpe_dgl.models.model import GraphModel
@@ -59,7 +60,7 @@ def check_weights(weights: object, recipe: Recipe, schema: Schema) -> GraphModel
 
     The model is built on torch's device ``meta``, so that a file cannot make its reader allocate anything.
     """
-    with torch.device("meta"):
+    with without_storage():
         model = build_model(recipe.model, schema)
     if not isinstance(weights, dict):
         raise InputError(f"its weights are {short(weights)}; expected tensors by name")

@@ -15,10 +15,11 @@ class Descriptors(nn.Module):
 
     ::
 
-        z = clip((d - mean) / deviation, -4, 4)
+        z = clip((d - mean) * scale, -4, 4)
 
-    Mean and deviation are those of the training molecules, clipped to their quantiles 0.01 and 0.99; a descriptor that
-    is the same for all of them is 0. Both are part of the state dict, so they are stored with the model.
+    `mean` and 1 / `scale` are the mean and the deviation of the training molecules' descriptors, clipped to their
+    quantiles 0.01 and 0.99; for a descriptor that is the same for all of them `scale` is 0. Both are part of the state
+    dict, so they are stored with the model.
 
     Parameters
     ----------
@@ -27,12 +28,12 @@ class Descriptors(nn.Module):
     """
 
     mean: Tensor
-    deviation: Tensor
+    scale: Tensor
 
     def __init__(self, size: int) -> None:
         super().__init__()
         self.register_buffer("mean", torch.zeros(size))
-        self.register_buffer("deviation", torch.ones(size))
+        self.register_buffer("scale", torch.ones(size))
 
     def fit(self, values: Tensor) -> None:
         """Take mean and deviation of the training molecules' descriptors, (G, D), NaN where missing."""
@@ -42,10 +43,10 @@ class Descriptors(nn.Module):
         mean = clipped.nanmean(0).nan_to_num()
         deviation = (clipped - mean).square().nanmean(0).sqrt().nan_to_num()
         self.mean.copy_(mean)
-        self.deviation.copy_(torch.where(deviation > 1e-6 * (1 + mean.abs()), deviation, torch.inf))
+        self.scale.copy_(torch.where(deviation > 1e-6 * (1 + mean.abs()), 1 / deviation, 0.0))
 
     def forward(self, values: Tensor) -> Tensor:
         """Return the descriptors (B, D) in the common scale."""
         if values.shape[-1] != len(self.mean):
             raise InputError(f"a graph has {values.shape[-1]} descriptors; accepted: {len(self.mean)}")
-        return ((values - self.mean) / self.deviation).nan_to_num().clamp(-LIMIT, LIMIT)
+        return ((values - self.mean) * self.scale).nan_to_num().clamp(-LIMIT, LIMIT)

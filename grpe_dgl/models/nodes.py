@@ -1,6 +1,7 @@
 """From node features to the vectors the first layer takes."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import torch
 from torch import Tensor, nn
@@ -30,7 +31,7 @@ class NodeColumns(nn.Module):
             )
         self.sizes = tuple(sizes)
         self.embedding = nn.Embedding(sum(sizes), hidden_size)
-        first_row = torch.tensor([0, *self.sizes[:-1]]).cumsum(0)
+        first_row = torch.tensor([0, *accumulate(self.sizes[:-1])])
         self.register_buffer("first_row", first_row, persistent=False)
 
     def forward(self, feat: Tensor) -> Tensor:

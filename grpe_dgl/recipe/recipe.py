@@ -172,10 +172,13 @@ class Recipe:
         return base.override(changes, source=source)
 
     def fit_to_task(self, task: Task) -> "Recipe":
-        """Return the recipe with loss and metric filled in, or raise if they do not fit a dataset's task."""
+        """Return the recipe with loss and metric filled in, or raise if they do not fit a dataset's task.
+
+        The default loss is the first of the kind of task; where the metric is rmse, it is mse.
+        """
         training = self.training
-        loss = training.loss or LOSSES_OF_KIND[task.kind][0]
         metric = training.metric or task.metric
+        loss = training.loss or ("mse" if metric == "rmse" else LOSSES_OF_KIND[task.kind][0])
         target = f"{task.kind} of {', '.join(task.targets[:3])}{', ...' if len(task.targets) > 3 else ''}"
         for key, value, accepted in (
             ("training.loss", loss, LOSSES_OF_KIND[task.kind]),

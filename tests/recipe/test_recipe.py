@@ -198,7 +198,8 @@ def test_a_variant_saved_before_sections_existed():
 def test_fit_to_task_writes_out_loss_and_metric():
     fitted = Recipe.from_dict(SMALLEST).fit_to_task(REGRESSION)
     assert (fitted.training.loss, fitted.training.metric) == ("l1", "mae")
-    assert Recipe.from_dict(_with(training={"metric": "rmse"})).fit_to_task(REGRESSION).training.metric == "rmse"
+    by_rmse = Recipe.from_dict(_with(training={"metric": "rmse"})).fit_to_task(REGRESSION).training
+    assert (by_rmse.loss, by_rmse.metric) == ("mse", "rmse")
     node = Task(level="node", kind="multiclass", targets=("class",), classes=("a", "b"), metric="weighted_accuracy")
     assert Recipe.from_dict(SMALLEST).fit_to_task(node).training.loss == "cross_entropy"
 

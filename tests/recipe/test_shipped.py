@@ -15,6 +15,7 @@ from grpe_dgl.recipe import Recipe, load_recipe, recipe_text, shipped_recipes
 from grpe_dgl.schema import Schema
 from grpe_dgl.training.losses import LOSS_FUNCTIONS
 from grpe_dgl.transforms import AddVirtualNode, ToPairGraph
+from grpe_dgl.views import Encoding
 
 EXPECTED = """
 cluster demo molhiv molhiv_distance molpcba molpcba_large pattern pattern_tiny pcqm4m pcqm4m_large pcqm4mv2
@@ -64,6 +65,9 @@ def test_one_step(name, variant):
     graph.ndata["feat"] = torch.zeros(4, schema.num_node_columns, dtype=torch.int64)
     graph.edata["feat"] = torch.zeros(4, dtype=torch.int64)
     pairs = ToPairGraph(recipe.model.max_distance, schema.num_edge_types)(AddVirtualNode()(graph))
+    for name in recipe.model.view.encodings:  # descriptors, of which a graph that is no molecule has none
+        encoding = Encoding.parse(name)
+        pairs.ndata[f"{encoding.kind}_values"] = torch.full((pairs.num_nodes(), encoding.size), torch.nan)
     predictions = model(pairs)
     labels = torch.ones_like(predictions)
     if recipe.training.loss in ("cross_entropy", "weighted_cross_entropy"):

@@ -42,9 +42,9 @@ def test_takes_a_step(name, folder, tmp_path):
     length = {"training.updates": 50} if recipe.training.updates else {}
     length |= {"training.warmup_updates": 5} if recipe.training.warmup_updates else {}
     for planned in plan(recipe.override({**SMALL, **length}), tmp_path):
-        data = grpe_dgl.data.load(
-            folder / KIND_OF_LOSS[recipe.training.loss], max_distance=planned.recipe.model.max_distance
-        )
+        path = folder / KIND_OF_LOSS[recipe.training.loss]
+        data = grpe_dgl.data.load(path, view=planned.recipe.model.view)
+        prepare_encodings(data.store, data.view.encodings)
         with pytest.raises(Stopped):
             run(planned.recipe, data, planned.folder, stop=Stop(1))
         assert load_checkpoint(planned.folder / "last.ckpt").training["update"] == 1

@@ -68,6 +68,6 @@ def test_refused(given, message):
 
 def test_own_recipe_keeps_the_share_of_the_warm_up():
     recipe = own_recipe("property", "mine", epochs=20, seed=4, settings=["model.layers=2"])
-    assert (recipe.training.epochs, recipe.training.warmup_epochs, recipe.training.seed) == (20, 1, 4)
+    assert (recipe.training.epochs, recipe.training.warmup_epochs, recipe.training.seed) == (20, 2, 4)
     assert recipe.dataset == "mine" and recipe.model.layers == 2 and recipe.paper is None
-    assert own_recipe(recipe, "mine", epochs=10).training.warmup_epochs == 0
+    assert own_recipe(recipe, "mine", epochs=10).training.warmup_epochs == 1

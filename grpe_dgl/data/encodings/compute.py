@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from grpe_dgl.errors import InputError
 from grpe_dgl.views import Encoding
 
 Floats = npt.NDArray[np.float32]
@@ -188,13 +187,9 @@ def encode_graphs(
         Returns the descriptors of the graphs' molecules, (graphs, size); None where the molecules are not known.
     """
     kind = KINDS[encoding.kind]
-    if kind.compute is None:
-        if molecules is None:
-            raise InputError(
-                f"{encoding} is computed of SMILES, which these graphs do not have; accepted: molecules with SMILES",
-                hint="no_descriptors",
-            )
-        return np.zeros((int(num_nodes.sum()), 0), np.float32), molecules()
+    if kind.compute is None:  # without molecules all of their descriptors are missing
+        missing = np.full((len(num_nodes), encoding.size), np.nan, np.float32)
+        return np.zeros((int(num_nodes.sum()), 0), np.float32), missing if molecules is None else molecules()
     nodes, values = [], []
     first = 0
     for n, edges in zip(num_nodes.tolist(), num_edges.tolist(), strict=True):

@@ -10,7 +10,7 @@ from grpe_dgl.data.encodings.files import EncodingArrays
 from grpe_dgl.data.store.validation import PackedRun
 from grpe_dgl.offsets import lengths_of, offsets_of
 from grpe_dgl.schema import Schema
-from grpe_dgl.views import Encoding
+from grpe_dgl.views import DESCRIPTORS, Encoding
 
 Array = npt.NDArray[np.generic]
 
@@ -71,23 +71,31 @@ class ArraysInMemory:
     def encoding(self, name: str) -> EncodingArrays:
         """Return the encoding called ``laplacian:8`` of all graphs, computed when it is first asked for."""
         if name not in self._encodings:
+            encoding = Encoding.parse(name)
+            if encoding.kind in DESCRIPTORS:
+                self._encodings[name] = self._descriptors(encoding)
+                return self._encodings[name]
             from grpe_dgl.data.encodings.compute import encode_graphs  # DGL, which most uses of arrays do not need
-            from grpe_dgl.data.molecules.descriptors import descriptors_of_smiles
 
-            smiles = self.smiles
             nodes, values = encode_graphs(
                 lengths_of(self.node_offsets),
                 lengths_of(self.edge_offsets),
                 self.src.astype(np.int64),
                 self.dst.astype(np.int64),
-                Encoding.parse(name),
+                encoding,
                 undirected=self.schema.undirected,
-                molecules=None
-                if smiles is None
-                else lambda: descriptors_of_smiles(smiles, standardised=self.schema.standardised_molecules),
             )
             self._encodings[name] = EncodingArrays(_locked(nodes), values)
         return self._encodings[name]
+
+    def _descriptors(self, encoding: Encoding) -> EncodingArrays:
+        """Return the descriptors of the molecules; all of them are missing for graphs without SMILES."""
+        values = np.full((len(self), encoding.size), np.nan, np.float32)
+        if self.smiles is not None:
+            from grpe_dgl.data.molecules.descriptors import descriptors_of_smiles  # RDKit's take half a second to load
+
+            values = descriptors_of_smiles(self.smiles, standardised=self.schema.standardised_molecules)
+        return EncodingArrays(np.zeros((int(self.node_offsets[-1]), 0), np.float32), values)
 
     def set_encoding(self, name: str, arrays: EncodingArrays) -> None:
         """Use these numbers as an encoding, for graphs of which it cannot be computed."""

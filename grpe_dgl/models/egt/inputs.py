@@ -1,5 +1,7 @@
 """What EGT's first layer takes: the pairs' states, and the virtual nodes among nodes and pairs."""
 
+from itertools import accumulate
+
 import torch
 from torch import Tensor, nn
 
@@ -35,7 +37,7 @@ class PairStates(nn.Module):
         _, columns = settings.column_sizes(schema)
         if settings.edge_features:
             self.edge = nn.Embedding(1 + sum(columns), size, padding_idx=None if settings.no_edge_row else 0)
-        first_row = torch.tensor([1, *columns[:-1]]).cumsum(0)
+        first_row = torch.tensor([*accumulate([1, *columns[:-1]])])
         values = torch.stack(schema.decode_edges(torch.arange(schema.num_edge_types)), -1)
         self.register_buffer("edge_rows", values + first_row, persistent=False)
         spd = torch.from_numpy(self.relations.spd_of_relation()).clamp(max=settings.max_distance + 1)

@@ -60,7 +60,7 @@ class GRPE(GraphModel):
         Widths of further layers (Linear, GELU) between the final norm and the output.
     descriptors
         Which descriptors of the molecule are joined to the final norm's output, a key of `grpe_dgl.views.DESCRIPTORS`;
-        at graph level only.
+        without effect at node level.
     """
 
     reads: ClassVar = "pairs"
@@ -134,12 +134,10 @@ class GRPE(GraphModel):
             for _ in range(layers)
         )
         self.final_norm = nn.LayerNorm(hidden_size)
-        self.descriptors = descriptors
-        if descriptors is not None:
-            if level != "graph":
-                raise InputError(f"model.descriptors is {descriptors}, and the task is per {level}; accepted: null")
-            self.head_descriptors = Descriptors(DESCRIPTORS[descriptors])
-        widths = [hidden_size + (0 if descriptors is None else DESCRIPTORS[descriptors]), *head_sizes]
+        self.descriptors = descriptors if level == "graph" else None
+        if self.descriptors is not None:
+            self.head_descriptors = Descriptors(DESCRIPTORS[self.descriptors])
+        widths = [hidden_size + (0 if self.descriptors is None else DESCRIPTORS[self.descriptors]), *head_sizes]
         hidden = [nn.Sequential(nn.Linear(a, b), nn.GELU()) for a, b in zip(widths, widths[1:], strict=False)]
         self.head = nn.Sequential(*hidden, nn.Linear(widths[-1], num_outputs))
 

@@ -104,7 +104,7 @@ class GRPESettings(ModelSettings):
         attention = 4 * (width * width + width)
         feed_forward = 2 * width * ffn + width + ffn
         layer = attention + feed_forward + 2 * 2 * width  # two norms
-        joined = 0 if self.descriptors is None else DESCRIPTORS[self.descriptors]
+        joined = 0 if self.descriptors is None or schema.task.level != "graph" else DESCRIPTORS[self.descriptors]
         sizes = [width + joined, *self.head_sizes, schema.task.num_outputs]
         head = sum(a * b + b for a, b in zip(sizes, sizes[1:], strict=False))
         return nodes + width + encodings + self.layers * layer + 2 * width + head  # virtual node, final norm

@@ -23,13 +23,13 @@ def models(folder):
 def test_a_folder_takes_the_recipe_for_own_data(models):
     output = grpe_in(models, "finetune", "--from", "first/best.ckpt", "data/three", "--epochs", 2, "--freeze-encoder",
                   "--out", "second")  # fmt: skip
-    assert "warm-up: 0 epochs instead of 5, as --epochs is 2" in output
-    assert "transferred from first/best.ckpt (tiny): " in output and "new: head (3 wide)" in output
+    assert "warm-up: 0 epochs instead of 3, as --epochs is 2" in output
+    assert "transferred from first/best.ckpt (tiny): " in output and "new: head (128, 3 wide)" in output
     assert "only the head is trained" in output
     source, saved = load_checkpoint(models / "first/best.ckpt"), load_checkpoint(models / "second/best.ckpt")
     assert saved.recipe.start_from == "first/best.ckpt" and saved.recipe.training.freeze_encoder
     assert saved.recipe.model.hidden_size == 16 and saved.recipe.model.dropout == 0.1  # the recipe's, not the model's
-    assert saved.provenance["dataset"] == "tiny" and saved.provenance["fresh"] == ["head (3 wide)"]
+    assert saved.provenance["dataset"] == "tiny" and saved.provenance["fresh"] == ["head (128, 3 wide)"]
     for name, tensor in source.weights.items():
         assert name.startswith("head.") or torch.equal(saved.weights[name], tensor), name
     said = grpe_in(models, "info", "second/best.ckpt")
@@ -99,7 +99,7 @@ def test_data_that_does_not_fit(models, tmp_path):
     assert "vocabulary is 'ogb' for the model, 'custom' there; --transfer transformer takes everything but" in output
     output = grpe_in(models, "finetune", "--from", model, "data/three", "--transfer", "transformer", "--epochs", 1,
                      "--out", "crossed")  # fmt: skip
-    assert "new: head (3 wide), embeddings of nodes and edges (4 tensors)" in output
+    assert "new: head (128, 3 wide), embeddings of nodes and edges (4 tensors)" in output
     source, saved = load_checkpoint(model), load_checkpoint(models / "crossed/best.ckpt")
     assert saved.recipe.training.transfer == "transformer" and saved.schema.vocabulary == "custom"
     assert saved.weights["final_norm.weight"].shape == source.weights["final_norm.weight"].shape

@@ -51,7 +51,7 @@ def test_the_encoder_is_fine_tuned_and_gives_fingerprints(pretrained):
     (folder / "own.csv").write_text("smiles,size\n" + rows)
     grpe_in(folder, "preprocess", "csv", "own.csv", "--target", "size")
     output = grpe_in(folder, "finetune", "--from", "small.ckpt", "data/own", "--epochs", 1, "--out", "tuned")
-    assert "transferred from small.ckpt (small)" in output and "new: head (1 wide)" in output
+    assert "transferred from small.ckpt (small)" in output and "new: head (128, 1 wide)" in output
     assert "64 molecules, 32 numbers each" in grpe_in(
         folder, "fingerprint", "small.ckpt", "own.csv", "--layers", 2, "--out", "vectors.npy"
     )

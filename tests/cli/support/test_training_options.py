@@ -23,8 +23,8 @@ def test_epochs_alone_shortens_every_shipped_recipe(name, epochs):
 def test_epochs_prints_what_becomes_of_the_warmup(capsys):
     training = load_recipe("property").to_dict()["training"]
     assert overrides(training, epochs=3) == {"training.epochs": 3, "training.warmup_epochs": 0}
-    assert capsys.readouterr().out == "warm-up: 0 epochs instead of 5, as --epochs is 3\n"
-    assert overrides(training, epochs=40)["training.warmup_epochs"] == 2
+    assert capsys.readouterr().out == "warm-up: 0 epochs instead of 3, as --epochs is 3\n"
+    assert overrides(training, epochs=10)["training.warmup_epochs"] == 1
     assert overrides(training, epochs=100) == {"training.epochs": 100}
     molhiv = load_recipe("molhiv").to_dict()["training"]
     capsys.readouterr()
