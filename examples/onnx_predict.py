@@ -129,7 +129,7 @@ def encodings(molecules, entry, shape):
 def predict(session, model, molecules):
     """Return the predictions for RDKit molecules, shape (molecules, outputs)."""
     vocabulary = model["vocabulary"]
-    virtual = int(model["virtual_node"])  # models that read encodings have none
+    virtual = int(model.get("virtual_node", True))  # older files do not state it
     most = virtual + max(molecule.GetNumAtoms() for molecule in molecules)
     nodes = np.zeros((len(molecules), most, len(vocabulary["atom_columns"])), np.int64)
     relation = np.zeros((len(molecules), most, most), np.int64)
