@@ -80,9 +80,8 @@ def _program(checkpoint: Checkpoint) -> torch.export.ExportedProgram:
         "relation": {0: batch, 1: nodes, 2: nodes},
         "mask": {0: batch, 1: nodes},
     }
-    shapes["encodings"] = tuple(
-        {0: batch, 1: nodes} if entry.per_node else {0: batch} for entry in encoding_inputs(view)
-    )
+    if encodings := encoding_inputs(view):
+        shapes["encodings"] = tuple({0: batch, 1: nodes} if entry.per_node else {0: batch} for entry in encodings)
     with torch.no_grad():
         return torch.export.export(
             model,
