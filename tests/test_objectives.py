@@ -19,7 +19,7 @@ NOT_OBJECTIVES = ("is_defined", "label_counts")
 def test_defaults_of_each_kind():
     assert [LOSSES_OF_KIND[kind][0] for kind in KINDS] == ["l1", "bce", "cross_entropy"]
     assert [METRICS_OF_KIND[kind][0] for kind in KINDS] == ["mae", "rocauc", "accuracy"]
-    assert METRICS_OF_KIND["binary"] == ("rocauc", "ap", "accuracy")
+    assert METRICS_OF_KIND["binary"] == ("rocauc", "ap", "accuracy", "balanced_accuracy", "f1", "mcc")
     assert LOSSES_OF_KIND["multiclass"] == ("cross_entropy", "weighted_cross_entropy")
 
 
