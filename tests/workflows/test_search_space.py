@@ -7,16 +7,16 @@ from grpe_dgl.workflows.search_space import search_space
 
 
 def test_the_default_is_around_the_recipes_own_values():
-    recipe = load_recipe("property", {"model.hidden_size": 128, "model.layers": 6, "model.num_heads": 8})
+    sizes = {"start_from": None, "model.hidden_size": 128, "model.layers": 6, "model.num_heads": 8}
+    recipe = load_recipe("property", sizes)
     space = search_space(recipe)
     assert space["model.layers"] == Range(3, 12) and space["model.hidden_size"] == Choice((64, 128, 256))
     rate = recipe.training.learning_rate
     assert space["training.learning_rate"] == Range(rate / 5, rate * 5, log=True)
     assert space["model.max_distance"] == Choice((2, 3, 5, 8))
     # 12 is no multiple of 8 heads
-    assert search_space(load_recipe("property", {"model.hidden_size": 24, "model.num_heads": 8}))[
-        "model.hidden_size"
-    ] == Choice((24, 48))
+    narrow = load_recipe("property", {**sizes, "model.hidden_size": 24})
+    assert search_space(narrow)["model.hidden_size"] == Choice((24, 48))
 
 
 def test_every_shipped_recipe_has_a_default_whose_values_it_accepts():
