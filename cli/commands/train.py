@@ -6,7 +6,7 @@ import click
 
 from grpe_dgl.pretrained import shipped_models
 
-from ..support.resolve_dataset import resolve_dataset
+from ..support.resolve_dataset import dataset_of_recipe, resolve_dataset
 from ..support.show_experiment import show_experiment
 from ..support.start_checkpoint import trained_model
 from ..support.training_options import (
@@ -54,13 +54,7 @@ def train_command(recipe: str, dataset: str | None, from_scratch: bool, options:
             f"variants of {recipe} that start from a trained model (grpe finetune): {', '.join(pretrained)}; "
             f"train others one by one with --variant: {', '.join(others)}"
         )
-    if chosen.dataset is None and dataset is None:
-        raise click.UsageError(f"the recipe {recipe} fits any dataset: choose one with --dataset NAME")
-    if chosen.dataset is not None and dataset not in (None, chosen.dataset):
-        raise click.UsageError(
-            f"the recipe {recipe} is for the dataset {chosen.dataset}; --set dataset={dataset} changes that"
-        )
-    wanted = str(chosen.dataset or dataset)
+    wanted = dataset_of_recipe(recipe, chosen.dataset, dataset)
     if chosen.dataset is None:
         chosen = chosen.override({"dataset": Path(wanted).name})
         name = f"{name}_{Path(wanted).name}"

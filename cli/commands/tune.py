@@ -13,7 +13,7 @@ from grpe_dgl.pretrained import shipped_models
 
 from ..support.device import choose_device
 from ..support.make_encodings import make_encodings
-from ..support.resolve_dataset import resolve_dataset
+from ..support.resolve_dataset import dataset_of_recipe, resolve_dataset
 from ..support.show_experiment import EXIT_CODES
 from ..support.terminal import echo
 from ..support.training_options import TrainingOptions, recipe_overrides, search_options
@@ -54,13 +54,7 @@ def tune_command(recipe: str, from_scratch: bool, dataset: str | None, trials: i
         raise click.UsageError(
             f"the recipe {recipe} starts from a model of {chosen.start_from}; --from-scratch does not"
         )
-    if chosen.dataset is None and dataset is None:
-        raise click.UsageError(f"the recipe {recipe} fits any dataset: choose one with --dataset NAME")
-    if chosen.dataset is not None and dataset not in (None, chosen.dataset):
-        raise click.UsageError(
-            f"the recipe {recipe} is for the dataset {chosen.dataset}; --set dataset={dataset} changes that"
-        )
-    wanted = str(chosen.dataset or dataset)
+    wanted = dataset_of_recipe(recipe, chosen.dataset, dataset)
     if chosen.dataset is None:
         chosen = chosen.override({"dataset": Path(wanted).name})
     out = options.out or Path("runs") / f"tune_{Path(recipe).stem}_{Path(wanted).name}"

@@ -2,10 +2,21 @@
 
 from pathlib import Path
 
+import click
+
 from grpe_dgl.data.tables.formats import is_table
 
 from .make_dataset import csv_command_for, make_dataset
 from .terminal import echo
+
+
+def dataset_of_recipe(recipe: str, own: str | None, dataset: str | None) -> str:
+    """Return the dataset of a command: the one that the recipe names (`own`), or the one that ``--dataset`` gives."""
+    if own is None and dataset is None:
+        raise click.UsageError(f"the recipe {recipe} fits any dataset: choose one with --dataset NAME")
+    if own is not None and dataset not in (None, own):
+        raise click.UsageError(f"the recipe {recipe} is for the dataset {own}; --set dataset={dataset} changes that")
+    return str(own or dataset)
 
 
 def resolve_dataset(name: str, data: Path, raw_dir: Path | None) -> Path:

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from grpe_dgl.data.tables.column_types import INTEGER, NUMBER, TEXT, parse
 from grpe_dgl.data.tables.rows import unused_names
 from grpe_dgl.errors import InputError
+from grpe_dgl.inference.row_groups import RowGroups
 from grpe_dgl.io.atomic_file import atomic_file
 
-ROW_GROUP_BYTES = 128 << 20
 Array = npt.NDArray[Any]
 
 
@@ -57,8 +57,7 @@ class ParquetWriter:
         own = ((name, arrow_types[kind]) for name, kind in zip(texts, self._types, strict=True))
         fields = [*own, *((name, pyarrow.float32()) for name in numbers)]
         self._schema = pyarrow.schema([*fields, (error, pyarrow.string())])
-        self._file = pyarrow.parquet.ParquetWriter(path, self._schema, write_statistics=False)
-        self._waiting: list[Any] = []
+        self._groups = RowGroups(path, self._schema)
 
     def write(self, texts: Sequence[Sequence[str]], numbers: Array, errors: Sequence[str | None]) -> None:
         """Append rows; NaN and no error are nulls."""
@@ -71,21 +70,11 @@ class ParquetWriter:
             self._arrow.array(numbers[:, i].astype(np.float32), from_pandas=True) for i in range(numbers.shape[1])
         ]
         columns.append(self._arrow.array(list(errors), self._arrow.string()))
-        self._waiting.append(self._arrow.Table.from_arrays(columns, schema=self._schema))
-        # Every row group takes space in the file and in memory until the end, so they are large.
-        if sum(table.nbytes for table in self._waiting) >= ROW_GROUP_BYTES:
-            self._flush()
+        self._groups.add(self._arrow.Table.from_arrays(columns, schema=self._schema))
 
     def close(self) -> None:
         """Finish the file."""
-        self._flush()
-        self._file.close()
-
-    def _flush(self) -> None:
-        if self._waiting:
-            table = self._arrow.concat_tables(self._waiting)
-            self._file.write_table(table, row_group_size=len(table))
-            self._waiting = []
+        self._groups.close()
 
 
 class NumpyWriter:

@@ -96,7 +96,7 @@ def run_experiment(
     name
         The recipe's name, for ``results.json``.
     variant
-        The variant that `recipe` is of the recipe `name`, if it is one: the runs of several are told apart by it.
+        The variant that `recipe` is of the recipe `name`, if it is one: it distinguishes the runs of several.
     callbacks
         Report progress.
 

@@ -18,7 +18,7 @@ TITLES = {
     "cp1252": "Windows-1252, a form of Latin-1",
     "latin-1": "Latin-1",
 }
-"""What a user is told of encodings other than UTF-8."""
+"""How messages name encodings other than UTF-8."""
 _CONTROL = frozenset(range(32)) - frozenset(b"\t\n\v\f\r\x1a\x1b")  # 1A ends a file of MS-DOS
 _UNDEFINED = frozenset(b"\x81\x8d\x8f\x90\x9d")  # in Windows-1252
 _BLOCK = 1 << 20

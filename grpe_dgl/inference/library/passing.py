@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from grpe_dgl.data.tables.column_types import INTEGER, TEXT, parse
-from grpe_dgl.inference.writers import ROW_GROUP_BYTES, Writer, open_table
+from grpe_dgl.inference.row_groups import RowGroups
+from grpe_dgl.inference.writers import Writer, open_table
 from grpe_dgl.io.atomic_file import atomic_file
 
 Array = npt.NDArray[Any]
@@ -62,7 +63,6 @@ class _PassingParquet:
         error: str,
     ) -> None:
         import pyarrow
-        import pyarrow.parquet
 
         self._arrow, self._table, self._text_types = pyarrow, table, text_types
         added = [(name, pyarrow.int64() if kind == INTEGER else pyarrow.string())
@@ -70,9 +70,7 @@ class _PassingParquet:
         added += [(name, pyarrow.float32()) for name in numbers]
         fields = [*table.schema, *(pyarrow.field(*pair) for pair in added), pyarrow.field(error, pyarrow.string())]
         self._schema = pyarrow.schema(fields)
-        self._file = pyarrow.parquet.ParquetWriter(path, self._schema, write_statistics=False)
-        self._waiting: list[Any] = []
-        self._bytes = 0
+        self._groups = RowGroups(path, self._schema)
 
     def write(self, texts: Sequence[Sequence[str]], numbers: Array, errors: Sequence[str | None]) -> None:
         columns = list(_chosen(self._table, texts).columns)
@@ -87,20 +85,10 @@ class _PassingParquet:
             column.cast(field.type) if column.type != field.type else column
             for column, field in zip(columns, self._schema, strict=True)
         ]
-        self._waiting.append(self._arrow.Table.from_arrays(arrays, schema=self._schema))
-        self._bytes += self._waiting[-1].nbytes
-        if self._bytes >= ROW_GROUP_BYTES:
-            self._flush()
+        self._groups.add(self._arrow.Table.from_arrays(arrays, schema=self._schema))
 
     def close(self) -> None:
-        self._flush()
-        self._file.close()
-
-    def _flush(self) -> None:
-        if self._waiting:
-            table = self._arrow.concat_tables(self._waiting)
-            self._file.write_table(table, row_group_size=max(len(table), 1))
-            self._waiting, self._bytes = [], 0
+        self._groups.close()
 
 
 def _chosen(table: Any, texts: Sequence[Sequence[str]]) -> Any:
