@@ -18,6 +18,7 @@ from grpe_dgl.workflows.compare.tables import Table
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE, FOLDER = DOCS / "results.md", DOCS / "results"
+FILES = ("recipe.yaml", "results.json", "metrics.csv")
 BLOCK = re.compile(r"(<!-- results of (\S+) -->\n).*?(<!-- end -->)", flags=re.DOTALL)
 
 
@@ -27,10 +28,10 @@ def collect(runs: Path) -> int:
     for folder in found:
         target = FOLDER / folder.relative_to(runs)
         target.mkdir(parents=True, exist_ok=True)
-        for name in ("recipe.yaml", "metrics.csv"):
+        for name in FILES:
             shutil.copyfile(folder / name, target / name)
         results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-        del results["data"]["folder"]  # of one machine
+        results.get("data", {}).pop("folder", None)  # of one machine
         (target / "results.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     return len(found)
 
