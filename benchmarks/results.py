@@ -6,6 +6,7 @@ checkpoints nor predictions) to docs/results.
 
 import argparse
 import itertools
+import json
 import re
 import shutil
 from pathlib import Path
@@ -29,6 +30,9 @@ def collect(runs: Path) -> int:
         target.mkdir(parents=True, exist_ok=True)
         for name in FILES:
             shutil.copyfile(folder / name, target / name)
+        results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+        results.get("data", {}).pop("folder", None)  # of one machine
+        (target / "results.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     return len(found)
 
 

@@ -20,7 +20,8 @@ def test_summaries_are_small_and_whole():
     folders = {path.parent for path in files}
     assert all({path.name for path in folder.iterdir()} == set(results.FILES) for folder in folders)
     for folder in folders:
-        assert "/" not in json.loads((folder / "results.json").read_text())["dataset"]
+        found = json.loads((folder / "results.json").read_text())
+        assert "/" not in found["dataset"] and "folder" not in found["data"]
 
 
 @pytest.mark.parametrize(("worst", "expected"), [(0.9, "The order is the paper's: "), (0.2, "1 of 3 pairs of models ")])

@@ -45,8 +45,8 @@ def tune_command(recipe: str, from_scratch: bool, dataset: str | None, trials: i
     from grpe_dgl.recipe import load_recipe
     from grpe_dgl.recipe.load import read_recipe
     from grpe_dgl.training.stop_request import Stopped, StopRequest
-    from grpe_dgl.workflows.search_space import search_space
     from grpe_dgl.workflows.tune import tune
+    from grpe_dgl.workflows.tune.space import search_space
 
     chosen = load_recipe(recipe, recipe_overrides(options, read_recipe(recipe).get("training")))
     chosen = chosen.override({"start_from": None}) if from_scratch else chosen

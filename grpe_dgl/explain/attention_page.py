@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from grpe_dgl.explain.attention_figure import Subject
 from grpe_dgl.explain.drawing import NUMBERED, amount_colour, atom_amounts, css, draw_molecule
-from grpe_dgl.explain.page import page, text
+from grpe_dgl.explain.page import page
+from grpe_dgl.html_page import text
 from grpe_dgl.io.atomic_file import atomic_file
 
 Array = npt.NDArray[Any]

@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from grpe_dgl.explain.drawing import Colour, css, draw_molecule, signed_colour
 from grpe_dgl.explain.explanation import Explainer, Explanation
-from grpe_dgl.explain.page import page, text
+from grpe_dgl.explain.page import page
 from grpe_dgl.explain.rows import ExplainedRow
+from grpe_dgl.html_page import text
 from grpe_dgl.io.atomic_file import atomic_file
 
 Array = npt.NDArray[Any]
@@ -43,7 +44,7 @@ def explanation_page(rows: Sequence[ExplainedRow], explainer: Explainer, columns
     stops = ", ".join(css(signed_colour(step / 6 - 1)) for step in range(13))
     unit = text(explainer.output.unit)
     legend = (
-        f'<div class="card legend"><div class="scale">&minus;{most:.3g}<i style="width: 16rem; background: '
+        f'<div class="card legend"><div class="scale">&minus;{most:.3g}<i style="background: '
         f'linear-gradient(to right, {stops})"></i>+{most:.3g}</div><div>blue lowers, orange raises the prediction; '
         f"{unit}; stronger contributions have the last colour</div></div>"
     )
@@ -107,6 +108,7 @@ _STYLE = """
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr)); gap: 1rem; }
 article { content-visibility: auto; contain-intrinsic-size: auto 22rem; min-width: 0; }
 article h2 { font-size: .85rem; font-weight: 600; }
+.legend .scale i { flex-basis: 16rem; }
 .drawing svg { margin: 0 auto; }
 .numbers { display: flex; flex-wrap: wrap; gap: .1rem .8rem; font-size: .8rem; font-variant-numeric: tabular-nums; }
 @media print { .legend { position: static; } }

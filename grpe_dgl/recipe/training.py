@@ -70,6 +70,9 @@ class TrainingRecipe:
     """Decoupled with adamw, an L2 term in the gradient with adam."""
     weight_penalty: float = 0.0
     """Times the learning rate, the factor of `grpe_dgl.models.model.GraphModel.weight_norm` in the loss."""
+    weight_average: float | None = None
+    """Decay of a moving average of the weights, which is evaluated and saved in place of the last weights; None: no
+    average. See `grpe_dgl.training.weight_average`."""
     flag: Flag | None = None
     """Adversarial training; None: none."""
     clip: float | None = None
@@ -144,6 +147,8 @@ class TrainingRecipe:
             _require(
                 self.stop_after_epochs <= self.epochs, "training.stop_after_epochs", self.stop_after_epochs, accepted
             )
+        decay = self.weight_average
+        _require(decay is None or 0 < decay < 1, "training.weight_average", decay, "above 0 and below 1, or null")
         if self.flag is not None:
             _require(not self.compile, "training.compile", self.compile, "false with training.flag")
         if self.freeze_encoder:

@@ -112,6 +112,8 @@ def train(
                     losses.read(state.sums)
                 apply_gradients(state.model, state.optimizer, training, rate)
                 state.update += 1
+                if state.average is not None:
+                    state.average.update(state.model, state.update)
                 clock.lap("optimiser")
                 if after_step is not None:
                     after_step(losses.last, rate)
@@ -120,15 +122,16 @@ def train(
         row = _row(state, epoch, current, training.metric)
         if validated and ((epoch + 1) % training.evaluate_every == 0 or epoch + 1 == schedule.epochs):
             begin = time.perf_counter()
-            predictions = predict_split(
-                state.model,
-                data.valid,
-                schema,
-                batch_size=training.batch_size,
-                processes=processes,
-                precision=training.precision,
-                division=division,
-            )
+            with state.evaluated():
+                predictions = predict_split(
+                    state.model,
+                    data.valid,
+                    schema,
+                    batch_size=training.batch_size,
+                    processes=processes,
+                    precision=training.precision,
+                    division=division,
+                )
             row[f"valid_{training.metric}"] = measure(training.metric, predictions, valid_labels, valid_batches)
             if schedule.kind == "plateau":
                 row["valid_loss"] = split_loss(training.loss, predictions, valid_labels, schema)

@@ -38,6 +38,7 @@ from grpe_dgl.training.state import State, make_optimizer, seed_everything
 from grpe_dgl.training.step import training_division
 from grpe_dgl.training.stop_request import Stopped, StopRequest
 from grpe_dgl.training.thresholds import choose_thresholds, shift_to_thresholds
+from grpe_dgl.training.weight_average import WeightAverage
 from grpe_dgl.views import DESCRIPTORS, Encoding
 
 NOT_METRICS = ("seconds", "peak_memory")  # columns of the history that no checkpoint of a model needs
@@ -139,7 +140,8 @@ def run(
     model.to(processes.device)
     if training.compile:
         model.compile(dynamic=True)
-    state = State(model, make_optimizer(model, training))
+    average = None if training.weight_average is None else WeightAverage(model, training.weight_average)
+    state = State(model, make_optimizer(model, training), average=average)
     seed_everything(training.seed, processes)
     if files.last.exists():
         saved = load_checkpoint(files.last)
@@ -168,7 +170,7 @@ def run(
         Checkpoint(
             recipe=recipe,
             schema=schema,
-            weights=model.state_dict(),
+            weights=model.state_dict() if resumable else state.evaluated_weights,
             metrics=metrics,
             provenance=provenance,
             training=resume,

@@ -1,5 +1,7 @@
 """The state of a run: everything that changes during training and is needed to resume it exactly."""
 
+import contextlib
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +10,7 @@ import torch
 from grpe_dgl.models.model import GraphModel
 from grpe_dgl.recipe import TrainingRecipe
 from grpe_dgl.training.distributed import Processes
+from grpe_dgl.training.weight_average import WeightAverage
 
 if TYPE_CHECKING:
     from grpe_dgl.training.loss_window import LossWindow
@@ -40,6 +43,17 @@ class State:
     """Sums of the current epoch."""
     losses: "LossWindow | None" = None
     """Losses that are still on the device; `to_dict` reads them."""
+    average: WeightAverage | None = None
+    """The average of the weights, with ``training.weight_average``."""
+
+    @property
+    def evaluated_weights(self) -> dict[str, torch.Tensor]:
+        """The weights that are evaluated and used: the average, if there is one, or the model's."""
+        return self.model.state_dict() if self.average is None else self.average.weights(self.model)
+
+    def evaluated(self) -> AbstractContextManager[None]:
+        """Return the context in which the model has `evaluated_weights`."""
+        return contextlib.nullcontext() if self.average is None else self.average.applied(self.model)
 
     def to_dict(self, processes: Processes) -> dict[str, Any]:
         """Return everything but the weights as tensors and plain values; all processes must call this together.
@@ -55,6 +69,7 @@ class State:
             "history": self.history,
             "sums": {"loss": self.sums.loss, "weight": self.sums.weight, "seconds": self.sums.seconds},
             "random": [row[0] for row in random],
+            **({} if self.average is None else {"average": self.average.values}),
         }
 
     def load_dict(self, saved: dict[str, Any], processes: Processes) -> None:
@@ -66,6 +81,8 @@ class State:
         self.update = saved["update"]
         self.history = saved["history"]
         self.sums = Sums(**saved["sums"])
+        if self.average is not None:
+            self.average.load(saved["average"])
         if len(saved["random"]) == processes.world_size:
             _set_random_state(saved["random"][processes.rank], processes.device)
 

@@ -191,6 +191,12 @@ def test_files_recipes_and_keys_of_the_page_exist():
     for key in keys:
         section, name = key.split(".")
         assert name in recipe[section], key
-    assert {name for name in shipped_recipes() if name not in words} == {"demo", "pretrain", "property", "zinc_short"}
+    assert {name for name in shipped_recipes() if name not in words} == {
+        "demo",
+        "pretrain",
+        "property",
+        "zinc_distance",
+        "zinc_short",
+    }
     metrics = {"rocauc", "ap", "mae", "sbm_accuracy"}
     assert metrics <= words and metrics <= set(METRICS)

@@ -19,7 +19,7 @@ from grpe_dgl.views import Encoding
 
 EXPECTED = """
 cluster demo molhiv molhiv_distance molpcba molpcba_large pattern pattern_tiny pcqm4m pcqm4m_large pcqm4mv2
-pcqm4mv2_large pretrain property zinc zinc_components zinc_sharing zinc_short
+pcqm4mv2_large pretrain property zinc zinc_components zinc_distance zinc_sharing zinc_short
 """.split()
 TINY = {"model.layers": 2, "model.hidden_size": 16, "model.ffn_size": 24, "model.num_heads": 4}
 TABLES = [f"table_{name}" for name in "cluster molhiv molpcba pattern pcqm4m pcqm4mv2 zinc".split()]
@@ -141,9 +141,11 @@ def test_settings_of_the_paper_and_the_authors():
 
 
 def test_ablations():
-    assert ABLATIONS == ["molhiv_distance", "zinc_components", "zinc_sharing"]
-    distances = load_recipe("molhiv_distance")
-    assert [distances.variant(name).model.max_distance for name in distances.variants] == list(range(1, 9))
+    assert ABLATIONS == ["molhiv_distance", "zinc_components", "zinc_distance", "zinc_sharing"]
+    for name, largest in (("molhiv_distance", 8), ("zinc_distance", 6)):
+        distances = load_recipe(name)
+        found = {variant: distances.variant(variant).model.max_distance for variant in distances.variants}
+        assert found == {f"L{distance}": distance for distance in range(1, largest + 1)}
     components = load_recipe("zinc_components")
     switches = [components.variant(name).model for name in components.variants]
     assert len({(m.topology_attention, m.edge_attention, m.graph_value) for m in switches}) == 6

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from grpe_dgl.models.egt import pair_rows
 from grpe_dgl.models.padding import Padding
 
 
@@ -90,13 +91,12 @@ class EGTLayer(nn.Module):
         unseen
             Bool, broadcast to (B, H, N, N): keys that a query does not see, as they are padding.
         """
-        scores, v, f = self._scores(padding, x, e)
-        gates = padding.pad_pairs(self.gate(f).sigmoid()).permute(0, 3, 1, 2)  # (B, H, N, N)
+        scores, v, gates = self._scores(padding, x, e)
+        gates = padding.pad_pairs(gates.sigmoid()).permute(0, 3, 1, 2)  # (B, H, N, N)
         x = x + self.output(self._attend(padding, scores, gates, v, unseen))
         x = x + self.node_ffn(x)
         if self.edge_output is not None and self.edge_ffn is not None:
-            e = e + self.edge_output(scores)
-            e = e + self.edge_ffn(e)
+            e = pair_rows.update(e, scores, self.edge_output, self.edge_ffn)
         return x, e
 
     def weights(self, padding: Padding, x: Tensor, e: Tensor, unseen: Tensor) -> Tensor:
@@ -105,12 +105,14 @@ class EGTLayer(nn.Module):
         return padding.unpad_pairs(_softmax(padding, scores, unseen).permute(0, 2, 3, 1))
 
     def _scores(self, padding: Padding, x: Tensor, e: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return s, (pairs, H), v, (B, H, N, D), and f, of the shape of e."""
-        f = self.edge_norm(e)
+        """Return s, (pairs, H), v, (B, H, N, D), and c, (pairs, H)."""
+        weight = torch.cat([self.edge_bias.weight, self.gate.weight])
+        bias = torch.cat([self.edge_bias.bias, self.gate.bias])
+        biases, gates = pair_rows.norm_and_map(e, self.edge_norm, weight, bias).chunk(2, -1)
         qkv = padding.pad(self.query_key_value(self.node_norm(x))).unflatten(-1, (3, -1, self.num_heads))
         q, k, v = qkv.permute(2, 0, 4, 1, 3).unbind(0)  # (B, H, N, D) each
         products = (q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5).clamp(-5, 5)  # (B, H, N, N)
-        return padding.unpad_pairs(products.permute(0, 2, 3, 1)) + self.edge_bias(f), v, f
+        return padding.unpad_pairs(products.permute(0, 2, 3, 1)) + biases, v, gates
 
     def _attend(self, padding: Padding, scores: Tensor, gates: Tensor, v: Tensor, unseen: Tensor) -> Tensor:
         """Return z, (nodes, hidden_size)."""

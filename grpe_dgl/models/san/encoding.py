@@ -4,6 +4,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from grpe_dgl.models.san.wide_ffn import EncodingLayer
+
 NODES_AT_A_TIME = 64
 """On the CPU: with 10 eigenvectors and an FFN of 2048, 5 MB inside the FFN instead of hundreds."""
 
@@ -25,7 +27,7 @@ class SpectralEncoding(nn.Module):
     def __init__(self, size: int, *, layers: int, num_heads: int, ffn_size: int, dropout: float) -> None:
         super().__init__()
         self.input = nn.Linear(2, size)
-        layer = nn.TransformerEncoderLayer(size, num_heads, ffn_size, dropout, batch_first=True)
+        layer = EncodingLayer(size, num_heads, ffn_size, dropout, batch_first=True)
         self.transformer = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
 
     def forward(self, vectors: Tensor, values: Tensor) -> Tensor:

@@ -1,8 +1,9 @@
 """HTML from texts: every text is escaped, so that names in a dataset stay text."""
 
-import html
 import math
 from collections.abc import Iterable, Sequence
+
+from grpe_dgl import html_page
 
 SHORT = 24  # characters of a cell that is not broken into lines
 
@@ -15,8 +16,7 @@ class Markup(str):
 
 def text(value: object) -> Markup:
     """Return a text for HTML: its special characters as entities, control characters as escapes."""
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(value))
-    return Markup(html.escape(shown, quote=True))
+    return Markup(html_page.text(value))
 
 
 def element(name: str, *content: object, **attributes: object) -> Markup:

@@ -5,39 +5,19 @@ from importlib.resources import files
 from pathlib import Path
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.html_page import html_page
 from grpe_dgl.io.atomic_file import write_text
 from grpe_dgl.messages import counted
 from grpe_dgl.version import __version__
 from grpe_dgl.workflows.compare.comparison import Comparison, compare
 from grpe_dgl.workflows.compare.rows import Row
-from grpe_dgl.workflows.report.markup import Markup, element, join, text
-from grpe_dgl.workflows.report.sections import comparison_section, run_section
+from grpe_dgl.workflows.report.comparison import comparison_section
+from grpe_dgl.workflows.report.markup import Markup, element, join
+from grpe_dgl.workflows.report.model import model_section
 
 MOST_BYTES = 5_000_000
 """Details of further models are left out, and the page says so, where it would become larger."""
 ENDINGS = (".html", ".htm")
-
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; \
-script-src 'unsafe-inline'; img-src data:">
-<title>{title}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<main>
-{body}
-</main>
-<div id="tip" role="status"></div>
-<script>
-{script}</script>
-</body>
-</html>
-"""
 
 
 def report(
@@ -82,7 +62,7 @@ def render(comparison: Comparison, dataset: Path | None = None) -> str:
     shown: list[tuple[int, Row]] = []
     size = sum(map(len, sections))
     for number, row in enumerate(rows, 1):
-        section = run_section(row, number, dataset)
+        section = model_section(row, number, dataset)
         if shown and size + len(section) > MOST_BYTES:
             break
         size += len(section)
@@ -101,11 +81,11 @@ def render(comparison: Comparison, dataset: Path | None = None) -> str:
         "footer", f"Made by grpe-dgl {__version__} from the folders of the runs. Point at a chart for its values."
     )
     own = files("grpe_dgl.workflows.report")
-    return _PAGE.format(
-        title=text(title),
+    return html_page(
+        title=title,
         style=(own / "style.css").read_text(encoding="utf-8"),
         script=(own / "script.js").read_text(encoding="utf-8"),
-        body=join([*head, *sections, foot]),
+        body=join([element("main", *head, *sections, foot), element("div", id="tip", role="status")]),
     )
 
 

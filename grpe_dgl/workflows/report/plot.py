@@ -12,6 +12,8 @@ LEFT, RIGHT, TOP, BOTTOM = 66, 14, 12, 50
 
 Point = tuple[float, float]
 
+_STYLES = [f"s{colour}{dash}" for dash in ("", " dash", " dot") for colour in range(8)]
+
 
 def ticks(low: float, high: float, *, most: int = 6, whole: bool = False) -> list[float]:
     """Return round numbers within a range, at most `most`; whole ones on request.
@@ -29,6 +31,17 @@ def ticks(low: float, high: float, *, most: int = 6, whole: bool = False) -> lis
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
     return [round(number * step, 12) for number in range(first, last + 1)]
+
+
+def epoch_range(epochs: Sequence[int]) -> tuple[float, float]:
+    """Return the range of an axis of epochs, also where there is only one."""
+    low, high = min(epochs), max(epochs)
+    return (low - 1.0, high + 1.0) if low == high else (float(low), float(high))
+
+
+def styles(count: int) -> list[str]:
+    """Return classes of style.css for so many lines or bars, different ones as far as there are."""
+    return [_STYLES[place % len(_STYLES)] for place in range(count)]
 
 
 def padded(values: Sequence[float], share: float = 0.05) -> tuple[float, float]:

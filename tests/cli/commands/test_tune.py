@@ -2,7 +2,7 @@ import pytest
 
 from tests.cli.invoke import grpe_in
 from tests.training.tiny import recipe, write_dataset
-from tests.workflows.test_tune import SEARCH
+from tests.workflows.tune.test_search import SEARCH
 
 pytest.importorskip("optuna")
 

@@ -8,7 +8,7 @@ from grpe_dgl.errors import InputError
 from grpe_dgl.io.lock import try_lock
 from grpe_dgl.recipe import load_recipe
 from grpe_dgl.training.stop_request import Stopped, StopRequest
-from grpe_dgl.workflows import tune as module
+from grpe_dgl.workflows.tune import study as study_module
 from grpe_dgl.workflows.tune import tune
 from tests.training.tiny import recipe, write_dataset
 
@@ -82,7 +82,7 @@ def _after(updates):
 def test_a_trial_that_another_process_trains_is_left_alone_and_counted(dataset, tmp_path):
     out = tmp_path / "out"
     tune(small(), dataset, out, trials=1)
-    study = module._open_study(out, False, small())
+    study = study_module.open_study(out, False, small())
     study.ask()
     (out / "trials/0001").mkdir()
     lock = try_lock(out / "trials/0001")
@@ -92,7 +92,7 @@ def test_a_trial_that_another_process_trains_is_left_alone_and_counted(dataset, 
 
 
 def test_bad_trials_are_pruned_and_impossible_ones_said(dataset, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "STARTUP_TRIALS", 1)
+    monkeypatch.setattr(study_module, "STARTUP_TRIALS", 1)
     seen = []
     search = {"training.learning_rate": [1e-2, 1e-9], "training.final_learning_rate": [0.0]}
     tune(recipe(search=search, training__epochs=6), dataset, tmp_path / "out", trials=8, after_trial=seen.append)

@@ -3,7 +3,7 @@ import pytest
 from grpe_dgl.errors import InputError
 from grpe_dgl.recipe import load_recipe, shipped_recipes
 from grpe_dgl.recipe.search import Choice, Range
-from grpe_dgl.workflows.search_space import search_space
+from grpe_dgl.workflows.tune.space import search_space
 
 
 def test_the_default_is_around_the_recipes_own_values():
