@@ -76,7 +76,7 @@ def relative_attention(
         if backend not in ("auto", "dense"):
             raise InputError(f'backend is {backend!r} and the pairs are DensePairs; accepted: "dense" or "auto"')
         return padded_attention(pairs, inputs)
-    _check_shapes(pairs, inputs)
+    check_shapes(pairs, inputs)
     chosen = choose(backend, pairs, q.device)
     attend = chosen.load()
     if not chosen.float32_and_float64_only or q.dtype in (torch.float32, torch.float64):
@@ -100,11 +100,12 @@ def relative_attention_weights(
     are computed by message passing, for any pair graph. Arguments are as there.
     """
     inputs = AttentionInputs(q, k, k, query_table, key_table, None, key_term, 0.0)
-    _check_shapes(pairs, inputs)
+    check_shapes(pairs, inputs)
     return attention_weights(pairs, inputs)
 
 
-def _check_shapes(pairs: dgl.DGLGraph, inputs: AttentionInputs) -> None:
+def check_shapes(pairs: dgl.DGLGraph, inputs: AttentionInputs) -> None:
+    """Raise unless the tensors fit the pair graph, and its relations the tables."""
     q, k, v = inputs.q, inputs.k, inputs.v
     if "relation" not in pairs.edata:
         raise InputError('the pair graph has no edata["relation"]; make it with grpe_dgl.transforms.ToPairGraph')

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.models.descriptors import Descriptors
-from grpe_dgl.models.grpe import transfer
+from grpe_dgl.models.grpe import inference, transfer
 from grpe_dgl.models.grpe.encodings import RelationEncodings
 from grpe_dgl.models.grpe.layer import GRPELayer
 from grpe_dgl.models.grpe.settings import PRESETS, GRPESettings
@@ -187,7 +187,11 @@ class GRPE(GraphModel):
 
     def _forward_graph(self, pairs: dgl.DGLGraph) -> Tensor:
         virtual = self._virtual(pairs)
-        x = self.encode(pairs)[-1][virtual if self.level == "graph" else ~virtual]
+        if inference.applies(self, pairs):
+            require_codes(pairs, self.relations)
+            x = inference.virtual_states(self, pairs, 1)[-1]
+        else:
+            x = self.encode(pairs)[-1][virtual if self.level == "graph" else ~virtual]
         key = f"{self.descriptors}_values"
         return self.head(self._join(self.final_norm(x), pairs.ndata[key][virtual] if key in pairs.ndata else None))
 
@@ -217,6 +221,9 @@ class GRPE(GraphModel):
         """Return the virtual node after each of the last `layers` layers, before the final norm, (graphs, size)."""
         if isinstance(pairs, PaddedBatch):
             hidden = [x[:, 0].float() for x in self._encode_padded(pairs)[-layers:]]
+        elif inference.applies(self, pairs):
+            require_codes(pairs, self.relations)
+            hidden = inference.virtual_states(self, pairs, layers)
         else:
             virtual = self._virtual(pairs)
             hidden = [x[virtual].float() for x in self.encode(pairs)[-layers:]]
