@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from rdkit import Chem
-from rdkit.Chem.Scaffolds import MurckoScaffold
 from rdkit.rdBase import BlockLogs
 
 from grpe_dgl.data.molecules.canonical import canonicalise
@@ -122,6 +121,8 @@ def graphs_of_smiles(
 
 def scaffold(molecule: Any) -> str:
     """Return the SMILES of a molecule's Murcko scaffold, chirality included, as OGB's splits have it."""
+    from rdkit.Chem.Scaffolds import MurckoScaffold  # here for start-up time: it loads most of RDKit
+
     return str(MurckoScaffold.MurckoScaffoldSmiles(mol=molecule, includeChirality=True))
 
 
