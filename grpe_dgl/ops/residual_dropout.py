@@ -41,7 +41,8 @@ class _ResidualDropout(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         if torch.is_grad_enabled():  # a gradient of the gradient may be asked for
             return grad, _Dropout.apply(grad, *ctx.options), None, None
-        return grad, _with_dropout(grad, *ctx.options, None), None, None
+        dropout, seed = ctx.options
+        return grad, _with_dropout(grad, dropout, seed, None), None, None
 
 
 class _Dropout(torch.autograd.Function):
