@@ -67,7 +67,7 @@ def graphs_of_smiles(
     Graphs
         Of the G molecules that were not skipped; `node_feat` is (N, 9) uint8, `edge_type` is 0..59.
     """
-    columns = MoleculeColumns.new()
+    columns = MoleculeColumns.new(len(smiles))
     only_columns = not (standardised or scaffold_key or compute is not None)
     read = molecule_of_smiles if only_columns else Chem.MolFromSmiles
     kept, sizes, scaffolds, skipped, computed = [], [], [], [], []
