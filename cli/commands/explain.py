@@ -63,6 +63,8 @@ def explain_command(
     from grpe_dgl.explain.rows import explain_rows
 
     explainer = Explainer(load_checkpoint(checkpoint), method, target, source=str(checkpoint))
+    if explainer.note is not None:
+        echo(explainer.note, err=True)
     names = explainer.output.schema.task.targets
     if target is None and len(names) > 1:
         others = f"{counted(len(names), 'target')}; --target chooses another"
