@@ -72,6 +72,7 @@ def test_folds_and_intervals(folder):
     assert "mean and deviation over 2 splits (2 folds, 1 times, scaffold):\n| runs |" in output
     assert "40 rows, each predicted by models that never saw it: rmse" in output
     assert "takes the mean of all 2 models" in output and "not exchangeable" in output
+    assert "report: folds/report.html" in output and "Cross-validation on" in (folder / "folds/report.html").read_text()
     result = grpe("predict", "folds", "CCO", "--interval", 0.9, folder=folder)
     assert result.stdout.startswith(
         "smiles,predicted_size,predicted_size_spread,predicted_size_low,predicted_size_high"
