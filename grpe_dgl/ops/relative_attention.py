@@ -1,6 +1,9 @@
 """The operation every GRPE layer is made of: its arguments are checked here and given to a backend."""
 
-import dgl
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 
@@ -8,8 +11,10 @@ from grpe_dgl.errors import InputError
 from grpe_dgl.ops.backends import BACKENDS, choose
 from grpe_dgl.ops.dense import DensePairs, padded_attention
 from grpe_dgl.ops.inputs import AttentionInputs
-from grpe_dgl.ops.message_passing import attention_weights
 from grpe_dgl.ops.per_graph import PerGraph
+
+if TYPE_CHECKING:
+    import dgl
 
 KEY_TERMS = ("neighbour", "self")
 
@@ -99,6 +104,8 @@ def relative_attention_weights(
     The weights of a query sum to one in every head. The backends of `relative_attention` do not keep them; here they
     are computed by message passing, for any pair graph. Arguments are as there.
     """
+    from grpe_dgl.ops.message_passing import attention_weights  # here for start-up time: it loads DGL
+
     inputs = AttentionInputs(q, k, k, query_table, key_table, None, key_term, 0.0)
     check_shapes(pairs, inputs)
     return attention_weights(pairs, inputs)

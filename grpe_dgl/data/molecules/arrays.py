@@ -50,7 +50,7 @@ def molecule_of_graph(smiles: str, arrays: GraphArrays, graph: int) -> Any | Non
                 return None
             standard = canonicalise(*standardise(molecule, smiles))
             for candidate, _ in (canonicalise(molecule, smiles), (molecule, smiles), standard):
-                columns = MoleculeColumns.new()
+                columns = MoleculeColumns.new(1)
                 columns.add(candidate)
                 features = columns.node_feat()
                 src, dst, _ = columns.edges()

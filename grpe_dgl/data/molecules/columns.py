@@ -14,9 +14,13 @@ from rdkit import Chem
 
 from grpe_dgl.data.molecules.binary import NO_CODE, read_binary
 from grpe_dgl.io.ogb_import import import_ogb
+from grpe_dgl.kernels.decorator import worth_loading
 from grpe_dgl.vocabularies import VOCABULARIES
 
 _OGB = import_ogb("ogb.utils.features")
+
+FEW = 100
+"""As many molecules are asked for their atoms and bonds in less time than numba takes to load."""
 
 ATOM_COLUMNS, BOND_COLUMNS = VOCABULARIES["ogb"].node_columns, VOCABULARIES["ogb"].edge_columns
 
@@ -119,9 +123,9 @@ class MoleculeColumns:
         """How many molecules were not read from the binary form."""
 
     @classmethod
-    def new(cls) -> Self:
-        """Return columns without molecules, read in the fastest way."""
-        return cls(_codes_by_byte())
+    def new(cls, molecules: int) -> Self:
+        """Return columns without molecules, for the fastest way to add as many as `molecules`."""
+        return cls(_codes_by_byte() if worth_loading(molecules, FEW) else None)
 
     def add(self, molecule: Any) -> None:
         """Append one molecule.

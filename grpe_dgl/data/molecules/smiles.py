@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from rdkit import Chem
-from rdkit.Chem.Scaffolds import MurckoScaffold
 from rdkit.rdBase import BlockLogs
 
 from grpe_dgl.data.molecules.canonical import canonicalise
@@ -68,7 +67,7 @@ def graphs_of_smiles(
     Graphs
         Of the G molecules that were not skipped; `node_feat` is (N, 9) uint8, `edge_type` is 0..59.
     """
-    columns = MoleculeColumns.new()
+    columns = MoleculeColumns.new(len(smiles))
     only_columns = not (standardised or scaffold_key or compute is not None)
     read = molecule_of_smiles if only_columns else Chem.MolFromSmiles
     kept, sizes, scaffolds, skipped, computed = [], [], [], [], []
@@ -122,6 +121,8 @@ def graphs_of_smiles(
 
 def scaffold(molecule: Any) -> str:
     """Return the SMILES of a molecule's Murcko scaffold, chirality included, as OGB's splits have it."""
+    from rdkit.Chem.Scaffolds import MurckoScaffold  # here for start-up time: it loads most of RDKit
+
     return str(MurckoScaffold.MurckoScaffoldSmiles(mol=molecule, includeChirality=True))
 
 

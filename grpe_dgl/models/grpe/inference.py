@@ -5,9 +5,10 @@ back to x add to x itself, and their bias is added with the next norm; and of th
 computed, as nothing else is read.
 """
 
-from typing import Any, NamedTuple
+from __future__ import annotations
 
-import dgl
+from typing import TYPE_CHECKING, Any, NamedTuple
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -16,6 +17,9 @@ from grpe_dgl.models.nodes import NodeColumns
 from grpe_dgl.ops.backends import TABLE, choose
 from grpe_dgl.ops.inputs import AttentionInputs
 from grpe_dgl.ops.relative_attention import check_shapes
+
+if TYPE_CHECKING:
+    import dgl
 
 NODES_PER_THREAD = 1024
 """Nodes that are computed together: their queries, keys and values of GRPE-Small are 1 MB, and fit a core's cache."""
@@ -64,7 +68,7 @@ class _Linear(NamedTuple):
     bias: Tensor
 
     @classmethod
-    def of(cls, linear: nn.Linear) -> "_Linear":
+    def of(cls, linear: nn.Linear) -> _Linear:
         return cls(linear.weight.detach().t(), linear.bias.detach())
 
 
@@ -74,7 +78,7 @@ class _Norm(NamedTuple):
     eps: float
 
     @classmethod
-    def of(cls, norm: nn.LayerNorm) -> "_Norm":
+    def of(cls, norm: nn.LayerNorm) -> _Norm:
         return cls(norm.weight.detach(), norm.bias.detach(), norm.eps)
 
     def __call__(self, x: Tensor, added: Tensor) -> Tensor:
@@ -93,7 +97,7 @@ class _Layer(NamedTuple):
     narrow: _Linear
 
     @classmethod
-    def of(cls, layer: Any) -> "_Layer":
+    def of(cls, layer: Any) -> _Layer:
         return cls(
             _Norm.of(layer.attention_norm),
             _Linear.of(layer.attention.query_key_value),
@@ -112,7 +116,7 @@ class _Memory(NamedTuple):
     wide: Tensor
 
     @classmethod
-    def new(cls, nodes: int, hidden_size: int, ffn_size: int) -> "_Memory":
+    def new(cls, nodes: int, hidden_size: int, ffn_size: int) -> _Memory:
         return cls(*(torch.empty(nodes, width) for width in (3 * hidden_size, hidden_size, ffn_size)))
 
 

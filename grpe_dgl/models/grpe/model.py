@@ -1,10 +1,11 @@
 """The whole model: from a pair graph to predictions."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import dgl
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -24,6 +25,9 @@ from grpe_dgl.relations import Relations
 from grpe_dgl.schema import LEVELS, Schema
 from grpe_dgl.transforms.pair_structure import require_codes
 from grpe_dgl.views import DESCRIPTORS
+
+if TYPE_CHECKING:
+    import dgl
 
 
 class GRPE(GraphModel):

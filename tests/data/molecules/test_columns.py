@@ -29,7 +29,7 @@ MORE = [
 
 def both(molecule):
     """The columns from the binary form, or by asking where it is refused, and the columns by asking alone."""
-    read, asked = MoleculeColumns.new(), MoleculeColumns(None)
+    read, asked = MoleculeColumns.new(1_000), MoleculeColumns(None)
     read.add(molecule)
     asked.add(molecule)
     return read, asked
@@ -70,7 +70,7 @@ def test_query_atoms_are_asked():
 
 
 def test_real_molecules(shared_raw):
-    read, asked = MoleculeColumns.new(), MoleculeColumns(None)
+    read, asked = MoleculeColumns.new(1_000), MoleculeColumns(None)
     with BlockLogs():
         for smiles in [*csv_smiles(shared_raw, "tox21")[:1500], *molhiv_smiles(shared_raw, 30)]:
             molecule = Chem.MolFromSmiles(smiles)
