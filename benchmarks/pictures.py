@@ -16,7 +16,7 @@ from grpe_dgl.explain.rows import explain_rows
 from grpe_dgl.explain.subjects import subject_of_smiles
 
 MOLECULES = ("CC(=O)Oc1ccccc1C(=O)O", "CN1C=NC2=C1C(=O)N(C(=O)N2C)C", "Oc1ccccc1Cl")
-WIDTH = 1000
+WIDTH, MARGIN = 1000, 12
 # From the heading of the predictions to the first row of the worst ones: top and bottom of that part.
 REPORT = """() => {
   const heading = [...document.querySelectorAll("h3")].find(h => h.textContent.startsWith("Predictions for"));
@@ -36,9 +36,9 @@ def photograph(page: str, part: str, out: Path, browser: str) -> None:
             tab = chromium.new_page(viewport={"width": WIDTH, "height": 800}, color_scheme="light")
             tab.goto(file.as_uri())
             top, bottom = tab.evaluate(part)
-            space = 12
-            clip = {"x": 0, "y": max(top - space, 0), "width": WIDTH, "height": bottom - max(top - space, 0) + space}
-            tab.screenshot(path=out, full_page=True, clip=clip)
+            top = max(top - MARGIN, 0)
+            clip = {"x": 0, "y": top, "width": WIDTH, "height": bottom + MARGIN - top}
+            tab.screenshot(path=out, full_page=True, clip=clip)  # type: ignore[arg-type]  # a typed dictionary
 
 
 def main() -> None:
