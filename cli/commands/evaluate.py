@@ -57,7 +57,7 @@ def evaluate_command(
     decimal: str | None,
     as_json: bool,
 ) -> None:
-    """Measure the model in CKPT on a split of a dataset, or on TABLE.
+    """Measure the model in CKPT on a split, or on TABLE.
 
     The dataset is the one it was trained on, or another one that fits. TABLE is a table of molecules, as `grpe predict`
     reads it, with a column for every target of the model by its name.
