@@ -93,7 +93,7 @@ class Run:
         moved: list[Part] = self.transfer.receive(self.transfer.send(batch.parts))
         self.optimizer.zero_grad(set_to_none=True)
         total, normaliser = compute_gradients(self.model, batch._replace(parts=moved), self.training, self.processes)
-        apply_gradients(self.model, self.optimizer, self.training, 1e-4)
+        apply_gradients(self.optimizer, self.training, 1e-4)
         return total / normaliser
 
 

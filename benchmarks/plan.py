@@ -106,7 +106,7 @@ class Step:
         """Make one update."""
         self.optimizer.zero_grad(set_to_none=True)
         compute_gradients(self.model, self.batch, self.training, Processes(device=self.device))
-        apply_gradients(self.model, self.optimizer, self.training, 1e-6)
+        apply_gradients(self.optimizer, self.training, 1e-6)
 
 
 def _in_half_precision(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:

@@ -1,7 +1,8 @@
 """Molecules per second of a library: one process, two shards, Ray with two workers; ``python -m benchmarks.scale``.
 
 Every process has one thread. Times include start-up. With ``--old FOLDER``, a checkout of another commit, it also
-measures the processor time in which that commit and this one read and predict a molecule, in turns.
+measures in turns the molecules per second of that commit's ``grpe predict`` and of this one's as a user calls it, on
+all cores and start-up included, and the processor time in which each reads and predicts a molecule.
 """
 
 import argparse
@@ -134,6 +135,24 @@ def memory(model: Path, smiles: list[str], scratch: Path) -> list[dict[str, Any]
     return rows
 
 
+def commands(old: Path, model: Path, table: Path, count: int, rounds: int, scratch: Path) -> list[dict[str, Any]]:
+    """Return molecules per second of another checkout's ``grpe predict`` and of this one's, measured in turns."""
+    threads = {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"}
+    ways = {"old": environment(old, scratch), "this": environment(None, scratch)}
+    command = [sys.executable, "-m", "grpe_dgl", "predict", str(model), str(table), "--out", "out.csv", "--force"]
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, environ in ways.items():
+            chosen = {key: value for key, value in environ.items() if key not in threads}
+            found[name].append(run([command], scratch, chosen))
+    rows = []
+    for name, values in found.items():
+        seconds, processor = (statistics.median(value[key] for value in values) for key in ("seconds", "processor"))
+        figures = {"seconds": round(seconds, 1), "processor seconds": round(processor, 1)}
+        rows.append({"commit": name, "molecules": count, **figures, "per second": round(count / seconds)})
+    return rows
+
+
 def commits(old: Path, model: Path, table: Path, count: int, rounds: int, scratch: Path) -> list[dict[str, Any]]:
     """Return microseconds of processor time per molecule of another checkout and of this one, measured in turns."""
     environments = {"old": environment(old, scratch), "this": environment(None, scratch)}
@@ -186,6 +205,8 @@ def main() -> None:
         if options.only in (None, "engines"):
             tables["engines"] = engines(model, table, len(smiles), options.rounds, scratch, not options.no_ray)
         if options.old is not None and options.only in (None, "commits"):
+            title = "grpe predict, as it is called"
+            tables[title] = commands(options.old, model, table, len(smiles), options.rounds, scratch)
             title = "processor time of one molecule, one thread"
             tables[title] = commits(options.old, model, table, len(smiles), options.rounds, scratch)
     for title, rows in tables.items():

@@ -82,7 +82,7 @@ def test_commands_take_its_name(folder):
 
 def test_property_starts_from_it_and_names_what_it_has_not_seen(folder):
     output = grpe_in(folder, "train", "property", "--dataset", "own", "--epochs", 1, "--out", "run")
-    assert "starts from the shipped model base; `--set start_from=null` does not" in output
+    assert "starts from the shipped model base; --from-scratch starts from random weights" in output
     assert "base has not seen all of this data's elements: I (1 molecule)" in output
     assert "base has not seen all of this data's sizes: up to 80 atoms" in output
     saved = load_checkpoint(folder / "run/last.ckpt")

@@ -8,10 +8,10 @@ import click
 from grpe_dgl.messages import counted
 
 from ..support.make_encodings import make_encodings
-from ..support.options import InputFile, data_option, raw_dir_option
+from ..support.options import CheckpointFile, data_option, raw_dir_option
 from ..support.output_file import check_output
 from ..support.progress import progress_so_far
-from ..support.resolve_dataset import find_dataset
+from ..support.resolve_dataset import dataset_of_checkpoint, find_dataset
 from ..support.terminal import echo
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ PICTURES, TABLES = (".html", ".png", ".svg"), (".csv", ".json", ".png", ".svg")
 
 
 @click.command("attention")
-@click.argument("checkpoint", type=InputFile(), metavar="CKPT")
+@click.argument("checkpoint", type=CheckpointFile(), metavar="CKPT")
 @click.argument("smiles", required=False)
 @click.option(
     "--out", type=click.Path(path_type=Path), help="A .html, .png or .svg file; of a summary also .csv, .json."
@@ -77,7 +77,7 @@ def attention_command(
 
         subject = subject_of_smiles(saved, smiles, source=str(checkpoint))
     else:
-        folder = find_dataset(dataset or saved.recipe.dataset or saved.schema.name, data, raw_dir)
+        folder = find_dataset(dataset or dataset_of_checkpoint(checkpoint, saved), data, raw_dir)
         make_encodings(folder, saved.recipe.model.view.encodings)
         if summary:
             _summarise(saved, folder, split or "valid", out, force, title=str(checkpoint))
@@ -110,7 +110,7 @@ def _summarise(saved: "Checkpoint", folder: Path, split: str, out: Path | None, 
 
     show = progress_so_far(f"{folder.name} {split}", "graphs")
     summary = summary_of_split(saved, folder, split, source=title, progress=show)
-    what = f"{title} on {folder.name} {split} ({counted(summary.graphs, 'graph')})"
+    what = f"{title} on {folder} {split} ({counted(summary.graphs, 'graph')})"
     if out is not None:
         write_summary(summary, out, title=what, replace=force)
     echo(f"{what}: part of a node's attention, mean over heads")

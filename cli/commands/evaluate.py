@@ -13,7 +13,7 @@ from ..support.device import choose_device
 from ..support.make_encodings import make_encodings
 from ..support.options import CheckpointFile, data_option, device_option, raw_dir_option
 from ..support.progress import progress_so_far
-from ..support.resolve_dataset import resolve_dataset
+from ..support.resolve_dataset import dataset_of_checkpoint, resolve_dataset
 from ..support.terminal import echo
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def evaluate_command(
         if name not in METRICS_OF_KIND[task.kind]:
             accepted = ", ".join(METRICS_OF_KIND[task.kind])
             raise click.UsageError(f"--metric {name}: accepted for {task.kind}: {accepted}")
-    folder = resolve_dataset(dataset or saved.recipe.dataset or saved.schema.name, data, raw_dir)
+    folder = resolve_dataset(dataset or dataset_of_checkpoint(checkpoint, saved), data, raw_dir)
     make_encodings(folder, saved.recipe.model.view.encodings)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)

@@ -9,7 +9,7 @@ import click
 from grpe_dgl.data.tables.formats import is_table
 from grpe_dgl.messages import counted
 
-from ..support.options import InputFile, require_file
+from ..support.options import CheckpointFile, require_file
 from ..support.output_file import OUTPUTS, check_output
 from ..support.progress import progress
 from ..support.terminal import echo
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("explain")
-@click.argument("checkpoint", type=InputFile(), metavar="CKPT")
+@click.argument("checkpoint", type=CheckpointFile(), metavar="CKPT")
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="A .html, .csv, .csv.gz or .parquet file.")
 @click.option(
@@ -63,6 +63,8 @@ def explain_command(
     from grpe_dgl.explain.rows import explain_rows
 
     explainer = Explainer(load_checkpoint(checkpoint), method, target, source=str(checkpoint))
+    if explainer.note is not None:
+        echo(explainer.note, err=True)
     names = explainer.output.schema.task.targets
     if target is None and len(names) > 1:
         others = f"{counted(len(names), 'target')}; --target chooses another"

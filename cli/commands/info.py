@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.io.run_models import is_run_folder
 from grpe_dgl.pretrained import is_shipped, shipped_models
 
 from ..support.describe_checkpoint import describe_checkpoint
-from ..support.options import require_file
+from ..support.options import checkpoint_of
 from ..support.system import describe_system, show_system
 from ..support.terminal import echo
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--verify", is_flag=True, help="Compare every array with its hash in the manifest.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def info_command(path: Path | None, system: bool, verify: bool, as_json: bool) -> None:
-    """Describe PATH: a dataset, a checkpoint or a shipped model."""
+    """Describe PATH: a dataset, a checkpoint, a run's folder or a shipped model."""
     if system:
         if path is not None or verify:
             raise click.UsageError("--system goes with neither PATH nor --verify")
@@ -45,8 +46,9 @@ def info_command(path: Path | None, system: bool, verify: bool, as_json: bool) -
             f"; shipped models: {', '.join(shipped_models())}" if path.name == str(path) and not path.suffix else ""
         )
         raise InputError(f"{path}: there is no such dataset or checkpoint{shipped}")
-    if (path / "best.ckpt").exists():
-        require_file(path)  # raises, with the path of best.ckpt
+    if is_run_folder(path):
+        describe_checkpoint(checkpoint_of(path), as_json=as_json)
+        return
     from grpe_dgl.data.store.store import Store
 
     store = Store(path)

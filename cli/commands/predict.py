@@ -13,6 +13,7 @@ from ..support.device import choose_device
 from ..support.library import LibraryOptions, compute_library, is_folder, library_options
 from ..support.output_file import OUTPUTS, check_output
 from ..support.predict_inputs import InputOptions, checkpoints_and_inputs, input_options, one_run_folder, open_rows
+from ..support.quick_start import quick_start
 from ..support.terminal import echo, table_stream
 
 
@@ -75,13 +76,14 @@ def predict_command(
     elif options.force:
         raise click.UsageError("--force goes with --out")
 
-    from grpe_dgl.data.tables.rows import unused_names
-    from grpe_dgl.inference.bulk import Prediction, write_predictions
-    from grpe_dgl.inference.writers import CSVWriter, Writer, open_table
+    with quick_start():
+        from grpe_dgl.data.tables.rows import unused_names
+        from grpe_dgl.inference.bulk import Prediction, write_predictions
+        from grpe_dgl.inference.writers import CSVWriter, Writer, open_table
 
-    device = str(choose_device(options.device))
-    prediction = Prediction(tuple(checkpoints), device, interval, run_folder, domain=domain)
-    ensemble = prediction.ensemble
+        device = str(choose_device(options.device))
+        prediction = Prediction(tuple(checkpoints), device, interval, run_folder, domain=domain)
+        ensemble = prediction.ensemble
     if interval is not None and ensemble.calibration is not None and ensemble.calibration.note is not None:
         echo(f"--interval: {ensemble.calibration.note}", err=True)
     if prediction.comparison is not None:  # raises if a model does not record its training molecules

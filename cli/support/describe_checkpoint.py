@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 def describe_checkpoint(path: Path, *, as_json: bool) -> None:
     """Print a checkpoint: recipe, parameters, metrics, vocabulary, provenance."""
+    from grpe_dgl.checkpoint.build import count_parameters
     from grpe_dgl.checkpoint.file import load_checkpoint
 
     saved = load_checkpoint(path)
-    parameters = sum(tensor.numel() for tensor in saved.weights.values())
+    parameters = count_parameters(saved.recipe.model, saved.schema)
     if as_json:
         content = {
             "recipe": saved.recipe.to_dict(),
@@ -89,8 +90,9 @@ def _provenance(provenance: dict[str, Any]) -> dict[str, str]:
     elif "pretrained_on" in provenance:
         lines["pretrained on"] = str(provenance["pretrained_on"])
     elif "started_from" in provenance:
-        data = f", a model of {provenance['dataset']}" if "dataset" in provenance else ""
-        lines["started from"] = f"{provenance['started_from']}{data}"
+        source, dataset = str(provenance["started_from"]), str(provenance.get("dataset", ""))
+        data = f", a model of {dataset}" if dataset not in ("", source) else ""
+        lines["started from"] = f"{source}{data}"
     if "sha256" in provenance:
         lines["SHA-256"] = str(provenance["sha256"])
     for title, key in (("new", "fresh"), ("not used", "left")):

@@ -26,7 +26,7 @@ HINTS = {
     "decimal_or_thousands": "--decimal , reads decimal commas, --thousands , reads 1,234 as 1234",
     "decimal_point": "without --decimal , decimal points are read",
     "fewer_workers": "--workers sets their number",
-    "from_scratch": "`--set start_from=null` does not",
+    "from_scratch": "--from-scratch starts from random weights",
     "import_weights": "`grpe import {value} --heads HEADS --dataset DATASET --out CKPT` makes a checkpoint of them",
     "labels_missing": "correct the cells, or --bad-labels missing takes them for missing labels",
     "make_calibration": "`grpe fit TABLE --target COLUMN` calibrates on its test split, with --folds 5 on every row",

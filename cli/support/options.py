@@ -26,15 +26,32 @@ class InputFile(click.Path):
         return path
 
 
-class CheckpointFile(InputFile):
-    """A checkpoint: a file, or the name of a shipped model; a name that is neither lists the shipped ones."""
+class CheckpointFile(click.Path):
+    """A checkpoint: a file, the folder of a run of one model, or the name of a shipped model."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path, or the name as it is."""
+        """Return the path of the file, or the name of a shipped model as it is."""
         from grpe_dgl.pretrained import is_shipped, model_file
 
-        model_file(str(value))
-        return Path(str(value)) if is_shipped(str(value)) else super().convert(value, param, ctx)
+        path = Path(str(super().convert(value, param, ctx)))
+        model_file(path)  # raises for a name that is neither a file nor a shipped model
+        return path if is_shipped(path) else checkpoint_of(path)
+
+
+def checkpoint_of(path: Path) -> Path:
+    """Return the checkpoint that a path stands for: the file itself, or the model in the folder of a finished run."""
+    from grpe_dgl.io.run_models import models_of
+
+    if not path.is_dir():
+        require_file(path)
+        return path
+    models = models_of(path)
+    if len(models) > 1:
+        raise InputError(f"{path} has {len(models)} models; accepted: one of them, such as {models[0]}")
+    return models[0]
 
 
 def require_file(path: Path) -> None:
@@ -42,9 +59,7 @@ def require_file(path: Path) -> None:
     if not path.exists():
         raise InputError(f"{path} cannot be read: No such file or directory")
     if path.is_dir():
-        best = path / "best.ckpt"
-        nearest = f"; did you mean {best}?" if best.exists() else ""
-        raise InputError(f"{path} is a folder; accepted: a file{nearest}")
+        raise InputError(f"{path} is a folder; accepted: a file")
 
 
 data_option = click.option(

@@ -1,13 +1,18 @@
 """Find the processed dataset of a command and verify it; make it first if its raw files are on the disk."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from grpe_dgl.data.tables.formats import is_table
+from grpe_dgl.io.run_models import is_run_folder
 
 from .make_dataset import csv_command_for, make_dataset
 from .terminal import echo
+
+if TYPE_CHECKING:
+    from grpe_dgl.checkpoint.file import Checkpoint
 
 
 def dataset_of_recipe(recipe: str, own: str | None, dataset: str | None) -> str:
@@ -26,6 +31,14 @@ def resolve_dataset(name: str, data: Path, raw_dir: Path | None) -> Path:
     folder = find_dataset(name, data, raw_dir)
     Store(folder).verify()
     return folder
+
+
+def dataset_of_checkpoint(checkpoint: Path, saved: "Checkpoint") -> str:
+    """Return the dataset that a model was trained on: in the folder of its run, as `grpe fit` makes it, or its name."""
+    for folder in list(checkpoint.parents)[:3]:  # of the run; of all its seeds or folds; of all its repeats
+        if is_run_folder(folder) and (folder / "data" / "manifest.json").exists():
+            return str(folder / "data")
+    return saved.recipe.dataset or saved.schema.name
 
 
 def find_dataset(name: str, data: Path, raw_dir: Path | None) -> Path:

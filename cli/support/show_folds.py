@@ -50,6 +50,10 @@ def show_folds(
     say(f"\n{out}: `grpe predict {out} INPUT` takes the mean of all {splits} models")
     if found.final is not None:
         say(f"model of all rows: {found.final}")
+    from grpe_dgl.workflows.report import report
+
+    report([out], out / "report.html", dataset=folder)
+    say(f"report: {out / 'report.html'}")
 
 
 def show_calibration(calibration: "Calibration | None", dataset_folder: Path) -> None:

@@ -8,10 +8,10 @@ import click
 
 from grpe_dgl.errors import InputError
 
-from .options import InputFile
+from .options import CheckpointFile, checkpoint_of
 
 
-class StartCheckpoint(InputFile):
+class StartCheckpoint(CheckpointFile):
     """A checkpoint; if it does not exist, the error names the model of that name in ``runs/``, if there is one."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -22,7 +22,7 @@ class StartCheckpoint(InputFile):
         if is_shipped(path):
             return path
         if path.exists():
-            return super().convert(value, param, ctx)
+            return checkpoint_of(path)
         found = find_run(path.stem)
         instead = f"did you mean {found}?" if found is not None else _how_to_train(path.stem)
         shipped = ", ".join(f"`--from {name}`" for name in shipped_models())

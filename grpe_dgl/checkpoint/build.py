@@ -34,16 +34,22 @@ def build_model(settings: ModelSettings, schema: Schema, *, backend: str | None 
 
 def require_size(settings: ModelSettings, schema: Schema) -> None:
     """Raise if the model would have more than `MOST_PARAMETERS` parameters; nothing is allocated."""
-    count = settings.count_parameters(schema)
-    if count is None:
-        with without_storage():
-            model = model_class(settings.NAME).from_settings(settings, schema)
-        count = sum(parameter.numel() for parameter in model.parameters())
+    count = count_parameters(settings, schema)
     if count > MOST_PARAMETERS:
         raise InputError(
             f"the model section ({settings.describe()}) makes a model of {count:,} parameters for this data; "
             f"accepted: up to {MOST_PARAMETERS:,}"
         )
+
+
+def count_parameters(settings: ModelSettings, schema: Schema) -> int:
+    """Return how many numbers a model trains for data of a schema; nothing is allocated."""
+    count = settings.count_parameters(schema)
+    if count is not None:
+        return count
+    with without_storage():
+        model = model_class(settings.NAME).from_settings(settings, schema)
+    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def freeze_encoder(model: GraphModel) -> None:

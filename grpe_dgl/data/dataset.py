@@ -11,7 +11,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from grpe_dgl.data.batching.collate import Batch, collate, decode_labels
+from grpe_dgl.data.batching.collate import Batch, collate
+from grpe_dgl.data.batching.labels import decode_labels
 from grpe_dgl.data.batching.sampler import Sampler
 from grpe_dgl.data.batching.slices import WRONG_EDGE, Slices, concatenated, corrupt, node_rows
 from grpe_dgl.data.store.manifest import Manifest

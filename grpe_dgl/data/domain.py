@@ -106,7 +106,7 @@ class TrainingDomain:
 
     @functools.cached_property
     def _neighbours(self) -> Any:
-        from grpe_dgl.data.molecules.nearest import Neighbours  # numba, which nothing else here needs
+        from grpe_dgl.data.molecules.nearest import Neighbours
 
         return Neighbours(self.fingerprints)
 

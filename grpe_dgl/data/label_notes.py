@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from grpe_dgl.data.batching.collate import decode_labels
+from grpe_dgl.data.batching.labels import decode_labels
 from grpe_dgl.data.identity import graph_hashes
 from grpe_dgl.data.store.store import Store
 from grpe_dgl.messages import counted, significant

@@ -89,6 +89,12 @@ def explain(
     return found
 
 
+NOTE = (
+    "The model also reads RDKit's descriptors of the whole molecule, which stay as they are: what the prediction takes "
+    "from them is in no atom's number."
+)
+
+
 class Explainer:
     """Explains molecules with one model, one method and one target; arguments as for `explain`."""
 
@@ -107,6 +113,9 @@ class Explainer:
         self.view = checkpoint.recipe.model.view
         self.standardised = checkpoint.schema.standardised_molecules
         self.model: GraphModel = checkpoint.model()
+        descriptors = getattr(checkpoint.recipe.model, "descriptors", None)
+        self.note: str | None = None if descriptors is None else NOTE
+        """What the contributions leave out, if anything: a sentence for the reader of the numbers."""
 
     def explain(
         self, smiles: Sequence[str], max_nodes: int = MAX_NODES

@@ -49,9 +49,8 @@ def explanation_page(rows: Sequence[ExplainedRow], explainer: Explainer, columns
         f"{unit}; stronger contributions have the last colour</div></div>"
     )
     cards = "\n".join(_card(row, explainer, columns, most) for row in rows)
-    body = (
-        f'<h1>{text(title)}</h1>\n<p>{text(_METHODS[explainer.method])}</p>\n{legend}\n<div class="cards">{cards}</div>'
-    )
+    method = " ".join(part for part in (_METHODS[explainer.method], explainer.note) if part)
+    body = f'<h1>{text(title)}</h1>\n<p>{text(method)}</p>\n{legend}\n<div class="cards">{cards}</div>'
     return page(title=title, body=body, style=_STYLE)
 
 

@@ -1,15 +1,17 @@
 """Rows to predict, some hundreds at a time: from SMILES, from a table, from a processed dataset."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from grpe_dgl.data.dataset import Dataset
 from grpe_dgl.data.molecules.arrays import read_molecules
 from grpe_dgl.data.molecules.smiles import MAX_NODES
 from grpe_dgl.data.store.arrays import GraphArrays
@@ -18,6 +20,9 @@ from grpe_dgl.data.store.store import Store
 from grpe_dgl.data.tables.column_types import INTEGER, NUMBER, TEXT
 from grpe_dgl.data.tables.rows import unused_names
 from grpe_dgl.data.tables.table import Table
+
+if TYPE_CHECKING:
+    from grpe_dgl.data.dataset import Dataset
 
 SIZE = 500  # rows at a time: batches are full, and progress shows every few seconds for the largest models, too
 

@@ -1,9 +1,12 @@
 """A trained model that predicts SMILES or graphs."""
 
+from __future__ import annotations
+
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +14,6 @@ import torch
 
 from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
 from grpe_dgl.checkpoint.target_units import to_predictions
-from grpe_dgl.data.batching.collate import Batch
 from grpe_dgl.data.batching.parts import Division, Part, collate_part, rows_in_order
 from grpe_dgl.data.batching.slices import Slices
 from grpe_dgl.data.molecules.smiles import MAX_NODES
@@ -21,13 +23,20 @@ from grpe_dgl.inference.smiles_input import SMILESInput, is_frame, smiles_of
 from grpe_dgl.schema import Schema
 from grpe_dgl.views import View
 
+if TYPE_CHECKING:
+    from grpe_dgl.data.batching.collate import Batch
+
 PAIRS_PER_BATCH = 1 << 18  # bounds the memory of a forward pass, whatever the molecules' sizes
+FEW = 64
+"""Up to this many graphs are computed as padded batches by models that take them, as long as DGL is not loaded: loading
+it and numba takes longer than predicting them so."""
+PADDED_PAIRS = 1 << 14  # pairs of a padded batch that stay in the processor's cache
 FINGERPRINT_LAYERS = 3
 """From how many of the last layers fingerprints are, if the model has as many."""
 Array = npt.NDArray[Any]
 
 
-def load(path: str | Path, *, device: str | torch.device = "cpu", backend: str | None = None) -> "Predictor":
+def load(path: str | Path, *, device: str | torch.device = "cpu", backend: str | None = None) -> Predictor:
     """Open a checkpoint for predicting.
 
     Parameters
@@ -80,6 +89,8 @@ class Predictor:
         self.device = torch.device(device)
         self.model = checkpoint.model(backend=backend).to(self.device)
         self._division = Division.on(self.device, takes_padded=self.model.takes_padded)
+        on_cpu = self.device.type == "cpu" and backend in (None, "auto", "dense")
+        self._takes_few = on_cpu and self.model.takes_padded
 
     def __repr__(self) -> str:
         task, model = self.schema.task, self.checkpoint.recipe.model
@@ -179,11 +190,13 @@ class Predictor:
         """Apply `compute` batch by batch, once to each graph; return its rows graph by graph, in order."""
         graphs, rows = np.unique(chunk.graphs, return_inverse=True)
         sizes = np.diff(chunk.arrays.node_offsets)[graphs].astype(np.int64) + 1
+        few = self._takes_few and len(graphs) <= FEW and "dgl" not in sys.modules
+        division, budget = (Division(padded=True), PADDED_PAIRS) if few else (self._division, PAIRS_PER_BATCH)
         results: list[Array] = [np.zeros(0)] * len(graphs)
-        for places in batches_by_size(sizes):
+        for places in batches_by_size(sizes, budget):
             slices = Slices.of(chunk.arrays, graphs[places])
             everything = np.arange(len(places))
-            values = compute(collate_part(chunk.arrays, slices, everything, self.view, self._division))
+            values = compute(collate_part(chunk.arrays, slices, everything, self.view, division))
             counts = sizes[places] - 1 if per_node else np.ones(len(places), int)
             for place, part in zip(places, np.split(values, counts.cumsum()[:-1]), strict=True):
                 results[place] = part

@@ -53,7 +53,10 @@ def _locked_temporary(final: Path) -> tuple[Path, int | None]:
     """Make an empty file beside `final` and lock it for as long as the returned descriptor is open."""
     while True:
         temporary = final.with_name(f".{final.name}.{secrets.token_hex(4)}.tmp")
-        temporary.touch(mode=0o666, exist_ok=False)
+        try:
+            temporary.touch(mode=0o666, exist_ok=False)
+        except OSError as error:  # with the name that the user knows
+            raise OSError(error.errno, error.strerror, str(final)) from None
         lock = try_lock(temporary)
         if temporary.exists():  # else another process took it for a left-over before it was locked
             return temporary, lock

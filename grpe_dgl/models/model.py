@@ -1,13 +1,17 @@
 """The interface of models, which training, prediction, weight transfer and export use for every family."""
 
-from typing import Any, ClassVar, NamedTuple, Self
+from __future__ import annotations
 
-import dgl
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
 from torch import Tensor, nn
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.families import ModelSettings
 from grpe_dgl.schema import Schema
+
+if TYPE_CHECKING:
+    import dgl
 
 
 class WeightSource(NamedTuple):

@@ -1,17 +1,21 @@
 """The backends of relative attention: what each can do, and which one `auto` takes."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable
 from importlib import import_module
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import dgl
 import torch
 from torch import Tensor
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.ops.completeness import is_complete
 from grpe_dgl.ops.inputs import AttentionInputs
+
+if TYPE_CHECKING:
+    import dgl
 
 
 class Backend(NamedTuple):

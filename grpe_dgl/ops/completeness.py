@@ -1,6 +1,9 @@
 """Whether a pair graph is complete, and its relations in the order of its pairs if it is."""
 
-import dgl
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -8,6 +11,9 @@ from torch import Tensor
 from grpe_dgl.errors import InputError
 from grpe_dgl.offsets import offsets_of
 from grpe_dgl.ops.per_graph import PerGraph
+
+if TYPE_CHECKING:
+    import dgl
 
 
 def is_complete(pairs: dgl.DGLGraph) -> bool:

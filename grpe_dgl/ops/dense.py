@@ -1,10 +1,11 @@
 """Relative attention as padded batches in plain torch: for any device, for `torch.compile` and for export."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import dgl
 import torch
 from torch import Tensor
 
@@ -12,6 +13,9 @@ from grpe_dgl.ops.completeness import relations_in_order
 from grpe_dgl.ops.inputs import AttentionInputs
 from grpe_dgl.ops.per_graph import PerGraph
 from grpe_dgl.ops.recomputation import recomputed
+
+if TYPE_CHECKING:
+    import dgl
 
 
 class DensePairs(NamedTuple):

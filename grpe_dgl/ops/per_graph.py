@@ -1,12 +1,16 @@
 """A cache of what is computed from a pair graph: every layer of a model uses the same one."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-import dgl
 import torch
 from torch import Tensor
+
+if TYPE_CHECKING:
+    import dgl
 
 T = TypeVar("T")
 

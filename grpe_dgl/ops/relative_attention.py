@@ -1,6 +1,9 @@
 """The operation every GRPE layer is made of: its arguments are checked here and given to a backend."""
 
-import dgl
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 
@@ -8,8 +11,10 @@ from grpe_dgl.errors import InputError
 from grpe_dgl.ops.backends import BACKENDS, choose
 from grpe_dgl.ops.dense import DensePairs, padded_attention
 from grpe_dgl.ops.inputs import AttentionInputs
-from grpe_dgl.ops.message_passing import attention_weights
 from grpe_dgl.ops.per_graph import PerGraph
+
+if TYPE_CHECKING:
+    import dgl
 
 KEY_TERMS = ("neighbour", "self")
 
@@ -76,7 +81,7 @@ def relative_attention(
         if backend not in ("auto", "dense"):
             raise InputError(f'backend is {backend!r} and the pairs are DensePairs; accepted: "dense" or "auto"')
         return padded_attention(pairs, inputs)
-    _check_shapes(pairs, inputs)
+    check_shapes(pairs, inputs)
     chosen = choose(backend, pairs, q.device)
     attend = chosen.load()
     if not chosen.float32_and_float64_only or q.dtype in (torch.float32, torch.float64):
@@ -99,12 +104,15 @@ def relative_attention_weights(
     The weights of a query sum to one in every head. The backends of `relative_attention` do not keep them; here they
     are computed by message passing, for any pair graph. Arguments are as there.
     """
+    from grpe_dgl.ops.message_passing import attention_weights  # here for start-up time: it loads DGL
+
     inputs = AttentionInputs(q, k, k, query_table, key_table, None, key_term, 0.0)
-    _check_shapes(pairs, inputs)
+    check_shapes(pairs, inputs)
     return attention_weights(pairs, inputs)
 
 
-def _check_shapes(pairs: dgl.DGLGraph, inputs: AttentionInputs) -> None:
+def check_shapes(pairs: dgl.DGLGraph, inputs: AttentionInputs) -> None:
+    """Raise unless the tensors fit the pair graph, and its relations the tables."""
     q, k, v = inputs.q, inputs.k, inputs.v
     if "relation" not in pairs.edata:
         raise InputError('the pair graph has no edata["relation"]; make it with grpe_dgl.transforms.ToPairGraph')

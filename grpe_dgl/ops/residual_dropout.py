@@ -39,7 +39,10 @@ class _ResidualDropout(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        return grad, _Dropout.apply(grad, *ctx.options), None, None
+        if torch.is_grad_enabled():  # a gradient of the gradient may be asked for
+            return grad, _Dropout.apply(grad, *ctx.options), None, None
+        dropout, seed = ctx.options
+        return grad, _with_dropout(grad, dropout, seed, None), None, None
 
 
 class _Dropout(torch.autograd.Function):

@@ -110,7 +110,7 @@ def train(
                 losses.add(state.update, own, processes.all_reduce(own), normaliser, batch.indices)
                 if losses.pending == losses.capacity:
                     losses.read(state.sums)
-                apply_gradients(state.model, state.optimizer, training, rate)
+                apply_gradients(state.optimizer, training, rate)
                 state.update += 1
                 if state.average is not None:
                     state.average.update(state.model, state.update)

@@ -169,12 +169,11 @@ def _unsynchronised(model: torch.nn.Module) -> AbstractContextManager[None]:
     return model.no_sync() if isinstance(model, DistributedDataParallel) else contextlib.nullcontext()
 
 
-def apply_gradients(
-    model: torch.nn.Module, optimizer: torch.optim.Optimizer, training: TrainingRecipe, rate: float
-) -> None:
+def apply_gradients(optimizer: torch.optim.Optimizer, training: TrainingRecipe, rate: float) -> None:
     """Clip the gradients and make the update; the norm is not read, so no device waits for the host."""
     if training.clip is not None:
-        torch.nn.utils.clip_grad_norm_(model.parameters(), training.clip)
+        trained = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        torch.nn.utils.clip_grad_norm_(trained, training.clip)
     for group in optimizer.param_groups:
         group["lr"] = rate
     optimizer.step()

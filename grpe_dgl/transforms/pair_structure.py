@@ -1,14 +1,19 @@
 """The pair graph's structure: every ordered pair of nodes of every graph of a batch, made by arithmetic."""
 
+from __future__ import annotations
+
 import os
 import warnings
+from typing import TYPE_CHECKING
 
-import dgl
 import torch
 from torch import Tensor
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.relations import Relations
+
+if TYPE_CHECKING:
+    import dgl
 
 LARGE = 4 << 30
 """Bytes: a pair graph that takes more gets a warning before it is built."""
@@ -93,6 +98,8 @@ def complete_pairs(nodes_per_graph: Tensor, *, idtype: torch.dtype = torch.int64
     dgl.DGLGraph
         N = sum of n nodes and M = sum of n * n edges, batched graph by graph.
     """
+    import dgl  # here for start-up time: models import `require_codes`
+
     nodes_per_graph = nodes_per_graph.to(torch.int64)
     pairs_per_graph = nodes_per_graph * nodes_per_graph
     keys_of_query = nodes_per_graph.repeat_interleave(nodes_per_graph)  # (N,)

@@ -209,5 +209,5 @@ def test_works_where_no_cache_can_be_written(monkeypatch):
             raise RuntimeError("cannot cache function: no locator available")
         return njit(**options)
 
-    monkeypatch.setattr(decorator.numba, "njit", no_cache)
+    monkeypatch.setattr(numba, "njit", no_cache)
     assert decorator.compiled()(lambda x: x + 1)(2) == 3

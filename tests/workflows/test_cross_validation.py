@@ -1,5 +1,6 @@
 import csv
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -52,6 +53,31 @@ def test_the_summary_and_the_ensemble(run):
     assert len(model.members) == 6
     each = [member.predict(["CCO"]) for member in model.members]
     assert model.predict(["CCO"]) == pytest.approx(np.mean(each, 0))
+
+
+def test_the_report_is_of_all_folds(run, tmp_path):
+    _, out, _ = run
+    page = grpe_dgl.report(out, tmp_path / "page.html")
+    summary = json.loads((out / "summary.json").read_text())
+    assert (tmp_path / "page.html").read_text() == page
+    assert "3 folds by the rule random, 2 times: 6 models" in page and "repeat-2/fold-3" in page
+    assert f'<data value="{summary["held_out"]["value"]!r}">' in page
+    test = summary["rows"][0]["splits"]["test"]
+    assert f"{test['mean']:.4f} ± {test['deviation']:.4f}" in page
+    assert "predicted against true" in page and "39 points" in page and "Worst predictions" in page
+    assert "intervals of 90 %" in page
+
+
+def test_a_report_without_the_dataset_or_the_predictions(run, tmp_path):
+    _, out, _ = run
+    assert "the dataset cannot be read" in grpe_dgl.report(out, dataset=tmp_path / "none")
+    copy = tmp_path / "copy"
+    shutil.copytree(out, copy)
+    (copy / "predictions.csv").write_text("other,columns\n1,2\n")
+    assert "predictions.csv is damaged: its columns are other, columns" in grpe_dgl.report(copy)
+    (copy / "summary.json").write_text("{}")
+    with pytest.raises(InputError, match="is not the summary of a cross-validation"):
+        grpe_dgl.report(copy)
 
 
 def test_the_final_model_is_of_all_rows(run):

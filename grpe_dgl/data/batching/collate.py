@@ -1,8 +1,9 @@
 """Batches straight from a dataset's arrays: slices and arithmetic, no DGLGraph per graph."""
 
-from typing import NamedTuple, Self
+from __future__ import annotations
 
-import dgl
+from typing import TYPE_CHECKING, NamedTuple, Self
+
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -11,11 +12,14 @@ from torch import Tensor
 from grpe_dgl.data.batching.dgl_devices import require_dgl_device
 from grpe_dgl.data.batching.encodings import add_encodings
 from grpe_dgl.data.batching.graphs import collate_graphs
+from grpe_dgl.data.batching.labels import decode_labels
 from grpe_dgl.data.batching.pairs import collate_pairs
 from grpe_dgl.data.batching.slices import Slices, node_rows
 from grpe_dgl.data.store.arrays import GraphArrays
-from grpe_dgl.schema import Schema
 from grpe_dgl.views import PairView, View
+
+if TYPE_CHECKING:
+    import dgl
 
 
 class Batch(NamedTuple):
@@ -65,13 +69,3 @@ def collate(arrays: GraphArrays, index: npt.NDArray[np.int64], view: View) -> Ba
         add_encodings(graph, arrays, slices, view.encodings, virtual_node=view.virtual_node)
     label = arrays.label[index] if arrays.schema.task.level == "graph" else arrays.label[node_rows(slices)]
     return Batch(graph, torch.from_numpy(decode_labels(label, arrays.schema)), torch.from_numpy(index))
-
-
-def decode_labels(stored: npt.NDArray[np.generic], schema: Schema) -> npt.NDArray[np.generic]:
-    """Turn stored labels into float32 with NaN for missing, or for multiclass into int64 with -1."""
-    if schema.task.kind == "multiclass":
-        return stored.astype(np.int64)
-    label = stored.astype(np.float32)
-    if schema.task.kind == "binary":
-        label[label < 0] = np.nan
-    return label

@@ -1,14 +1,19 @@
 """The positional encodings of a batch."""
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-import dgl
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 
 from grpe_dgl.data.batching.slices import Slices, copy_node_rows
 from grpe_dgl.data.store.arrays import GraphArrays
 from grpe_dgl.views import Encoding
+
+if TYPE_CHECKING:
+    import dgl
 
 
 def add_encodings(

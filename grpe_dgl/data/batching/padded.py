@@ -1,18 +1,23 @@
 """The padded batch of some graphs of a dataset: tensors straight from its arrays, without a DGLGraph."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from grpe_dgl.data.batching.labels import real_nodes
 from grpe_dgl.data.batching.slices import Integers, Slices, copy_node_rows
 from grpe_dgl.data.store.arrays import GraphArrays
 from grpe_dgl.errors import InputError
-from grpe_dgl.kernels.decorator import compiled
+from grpe_dgl.kernels.decorator import compiled, worth_loading
 from grpe_dgl.padded import PaddedBatch
 from grpe_dgl.relations import Relations
 from grpe_dgl.transforms.pair_codes import fill_relations
 from grpe_dgl.views import DESCRIPTORS, Encoding, GraphView, View, padded_view
 
+FEW_PAIRS = 1 << 17
+"""Padded pairs up to which numpy fills a batch faster than numba is loaded."""
 _NO_LIMIT = np.empty(0, np.int64)
 
 
@@ -35,7 +40,7 @@ def collate_padded(arrays: GraphArrays, slices: Slices, view: View) -> PaddedBat
     nodes = np.zeros((batch, most, arrays.node_feat.shape[1]), np.int32 if integer else np.float32)
     relation = np.zeros((batch, most, most), relation_dtype(len(relations)))
     limits = np.array(schema.node_vocabulary, np.int64) if integer else _NO_LIMIT
-    graph, reason = _fill(
+    graph, reason = (_fill if worth_loading(relation.size, FEW_PAIRS) else _fill_few)(
         slices,
         arrays.node_feat,
         limits,
@@ -92,31 +97,48 @@ def _encodings(arrays: GraphArrays, slices: Slices, view: View) -> dict[str, tor
     return found
 
 
-def padded_labels(
-    label: npt.NDArray[np.generic], num_nodes: Integers, *, virtual_node: bool
-) -> npt.NDArray[np.generic]:
-    """Return labels per node, (real nodes, ...), as (B, N, ...): NaN, or -1 of integers, where no real node stands."""
-    real = real_nodes(num_nodes, virtual_node=virtual_node)
-    missing = -1 if np.issubdtype(label.dtype, np.integer) else np.nan
-    padded = np.full((*real.shape, *label.shape[1:]), missing, label.dtype)
-    padded[real] = label
-    return padded
-
-
-def real_nodes(num_nodes: Integers, *, virtual_node: bool) -> npt.NDArray[np.bool_]:
-    """Return where the real nodes of a padded batch stand, (B, N): after the virtual node, if any, before padding."""
-    first = int(virtual_node)
-    position = np.arange(int(num_nodes.max()) + first)
-    mask: npt.NDArray[np.bool_] = (position >= first) & (position < num_nodes[:, None] + first)
-    return mask
-
-
 _FEATURE, _EDGE_TYPE, _EDGE = 0, 1, 2
 _REASONS = (
     "a node feature outside its column's values",
     "an edge type outside the schema's",
     "an edge to a node that does not exist",
 )
+
+
+def _fill_few(
+    slices: Slices,
+    node_feat: npt.NDArray[Any],
+    limits: Integers,
+    extra: int,
+    distance: npt.NDArray[Any],
+    edges: tuple[npt.NDArray[Any], ...],
+    undirected: bool,
+    relation_of_distance: npt.NDArray[Any],
+    codes: tuple[int, int, int],
+    out: tuple[npt.NDArray[Any], npt.NDArray[Any]],
+) -> tuple[int, int]:
+    """Do what `_fill` does without numba; the rule of the relations is that of `fill_relations`."""
+    own, virtual, num_edge_types = codes
+    nodes, relation = out
+    for graph, (_, node, n, edge, num_edges, pair) in enumerate(zip(*slices, strict=True)):
+        feat = node_feat[node : node + n]
+        if len(limits) and ((feat < 0) | (feat >= limits)).any():
+            return graph, _FEATURE
+        nodes[graph, extra : extra + n] = feat
+        # Backwards, so that of duplicate edges the first is written last.
+        src, dst, edge_type = (ends[edge : edge + num_edges][::-1].astype(np.int64) for ends in edges)
+        if ((edge_type < 0) | (edge_type >= num_edge_types)).any():
+            return graph, _EDGE_TYPE
+        if (np.minimum(src, dst) < 0).any() or (np.maximum(src, dst) >= n).any():
+            return graph, _EDGE
+        relation[graph, : n + extra, : n + extra] = virtual
+        real = relation[graph, extra : extra + n, extra : extra + n]
+        real[:] = relation_of_distance[distance[pair : pair + n * n]].reshape(n, n)
+        if undirected:
+            real[src, dst] = edge_type
+        real[dst, src] = edge_type
+        np.fill_diagonal(relation[graph, : n + extra, : n + extra], own)
+    return -1, 0
 
 
 @compiled()

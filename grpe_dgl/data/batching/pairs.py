@@ -1,6 +1,9 @@
 """The batched pair graph of some graphs of a dataset."""
 
-import dgl
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 
@@ -12,6 +15,9 @@ from grpe_dgl.transforms.pair_codes import fill_relations
 from grpe_dgl.transforms.pair_structure import attach_codes, complete_pairs, require_room
 from grpe_dgl.transforms.path_edges import fill_paths
 from grpe_dgl.views import PairView
+
+if TYPE_CHECKING:
+    import dgl
 
 
 def collate_pairs(arrays: GraphArrays, slices: Slices, view: PairView) -> dgl.DGLGraph:

@@ -1,23 +1,27 @@
 """A batch as it is computed: in one part, or in several whose gradients add up to those of one."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-import dgl
 import numpy as np
 import torch
 from torch import Tensor
 
-from grpe_dgl.data.batching.collate import collate, decode_labels
 from grpe_dgl.data.batching.dgl_devices import require_dgl_device
 from grpe_dgl.data.batching.groups import MOST_GROUPS, group_by_size
-from grpe_dgl.data.batching.padded import collate_padded, padded_labels, real_nodes
+from grpe_dgl.data.batching.labels import decode_labels, padded_labels, real_nodes
+from grpe_dgl.data.batching.padded import collate_padded
 from grpe_dgl.data.batching.slices import Integers, Slices, node_rows
 from grpe_dgl.data.store.arrays import GraphArrays
 from grpe_dgl.errors import InputError
 from grpe_dgl.padded import PaddedBatch
 from grpe_dgl.views import View
+
+if TYPE_CHECKING:
+    import dgl
 
 
 class Placement(NamedTuple):
@@ -149,6 +153,8 @@ def collate_part(arrays: GraphArrays, slices: Slices, places: Integers, view: Vi
     """Return the graphs at `places`, (b,), of a batch as one part."""
     own = Slices(*(values[places] for values in slices))
     if not division.padded:
+        from grpe_dgl.data.batching.collate import collate  # here for start-up time: it loads DGL
+
         batch = collate(arrays, own.graphs, view)
         return Part(batch.graph, batch.label, places, own.num_nodes)
     if arrays.schema.task.level == "graph":

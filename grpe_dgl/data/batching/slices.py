@@ -7,7 +7,6 @@ import numpy.typing as npt
 
 from grpe_dgl.data.store.arrays import GraphArrays
 from grpe_dgl.errors import InputError
-from grpe_dgl.kernels.decorator import compiled
 
 Integers = npt.NDArray[np.int64]
 WRONG_EDGE = "graph {} has an edge to a node that does not exist, or of a type that does not exist"
@@ -71,12 +70,14 @@ def copy_node_rows(
     stored: npt.NDArray[np.generic], slices: Slices, dtype: npt.DTypeLike, *, virtual_node: bool
 ) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.bool_]]:
     """Return a batch's rows of an array with a row per node, (N, columns), and which nodes are virtual, (N,)."""
-    extra = int(virtual_node)
-    rows = int(slices.num_nodes.sum()) + extra * len(slices.graphs)
-    out = np.zeros((rows, stored.shape[1]), dtype)
-    virtual = np.zeros(rows, np.bool_)
-    if not _copy_rows(slices.node_start, slices.num_nodes, extra, stored, out, virtual):
+    rows = node_rows(slices)
+    if len(rows) and rows.max() >= len(stored):
         raise InputError("an array with a row per node has fewer rows than the dataset has nodes")
+    virtual = np.zeros(len(rows) + (len(slices.graphs) if virtual_node else 0), np.bool_)
+    if virtual_node:
+        virtual[np.cumsum(slices.num_nodes + 1) - slices.num_nodes - 1] = True
+    out = np.zeros((len(virtual), stored.shape[1]), dtype)
+    out[~virtual] = stored[rows]
     return out, virtual
 
 
@@ -88,23 +89,3 @@ def _slices(arrays: GraphArrays, name: str, index: Integers, length: int) -> tup
     if start.min() < 0 or count.min() < 0 or end.max() > length:
         raise corrupt(arrays, f"its {name} lead outside of the arrays")
     return start, count
-
-
-@compiled()
-def _copy_rows(start, count, extra, rows, out, added):  # type: ignore[no-untyped-def]
-    """Copy each graph's rows after `extra` rows of its own, which are left alone and marked in `added`.
-
-    Return False, with nothing read or written out of bounds, if there are no such rows.
-    """
-    at = 0
-    for graph in range(len(start)):
-        if start[graph] < 0 or start[graph] + count[graph] > len(rows) or at + extra + count[graph] > len(out):
-            return False
-        if extra:
-            added[at] = True
-            at += 1
-        for row in range(start[graph], start[graph] + count[graph]):
-            for column in range(rows.shape[1]):
-                out[at, column] = rows[row, column]
-            at += 1
-    return True

@@ -49,9 +49,9 @@ def molecule_of_graph(smiles: str, arrays: GraphArrays, graph: int) -> Any | Non
             if molecule is None:
                 return None
             standard = canonicalise(*standardise(molecule, smiles))
-            for candidate, text in (canonicalise(molecule, smiles), (molecule, smiles), standard):
-                columns = MoleculeColumns()
-                columns.add(candidate, text)
+            for candidate, _ in (canonicalise(molecule, smiles), (molecule, smiles), standard):
+                columns = MoleculeColumns.new(1)
+                columns.add(candidate)
                 features = columns.node_feat()
                 src, dst, _ = columns.edges()
                 if (

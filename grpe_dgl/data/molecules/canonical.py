@@ -5,7 +5,7 @@ RDKit's chirality tags (and OGB's column of them) depend on the order of an atom
 they have the same.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rdkit import Chem
@@ -15,7 +15,7 @@ PASSES = 3
 enough for all 2,839 molecules with stereo tried; the rest is for one that changes when written again."""
 
 
-def canonicalise(molecule: Any, smiles: str) -> tuple[Any, str]:
+def canonicalise(molecule: Any, smiles: str, read: Callable[[str], Any | None] = Chem.MolFromSmiles) -> tuple[Any, str]:
     """Return a molecule in its canonical form, and the SMILES it was read from.
 
     Atom map numbers are dropped first: they are labels, and no part of the molecule. A molecule whose canonical SMILES
@@ -27,15 +27,17 @@ def canonicalise(molecule: Any, smiles: str) -> tuple[Any, str]:
         From RDKit.
     smiles
         What it was read from.
+    read
+        Returns the molecule of a SMILES, None if it cannot be read.
     """
-    *_, (_, canonical, text) = _forms(molecule, smiles)
+    *_, (_, canonical, text) = _forms(molecule, smiles, read)
     return canonical, text
 
 
 def canonical_order(molecule: Any, smiles: str) -> list[int]:
     """Return which atom of a molecule each atom of its canonical form is; arguments as for `canonicalise`."""
     order = list(range(molecule.GetNumAtoms()))
-    for written, _, _ in _forms(molecule, smiles):
+    for written, _, _ in _forms(molecule, smiles, Chem.MolFromSmiles):
         if written is not None:
             order = [order[atom] for atom in output_order(written)]
     return order
@@ -46,7 +48,7 @@ def output_order(molecule: Any) -> list[int]:
     return list(molecule.GetPropsAsDict(includePrivate=True, includeComputed=True)["_smilesAtomOutputOrder"])
 
 
-def _forms(molecule: Any, smiles: str) -> Iterator[tuple[Any | None, Any, str]]:
+def _forms(molecule: Any, smiles: str, read: Callable[[str], Any | None]) -> Iterator[tuple[Any | None, Any, str]]:
     """Yield every form on the way to the canonical one: the molecule that was written (None at first), and the new."""
     if ":" in smiles and any(atom.GetAtomMapNum() for atom in molecule.GetAtoms()):
         molecule = Chem.Mol(molecule)
@@ -57,7 +59,7 @@ def _forms(molecule: Any, smiles: str) -> Iterator[tuple[Any | None, Any, str]]:
         text = Chem.MolToSmiles(molecule)
         if text == smiles:
             break
-        again = Chem.MolFromSmiles(text)
+        again = read(text)
         if again is None:
             break
         yield molecule, again, text

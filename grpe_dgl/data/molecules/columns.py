@@ -1,21 +1,26 @@
 """OGB's nine atom and three bond columns, read from RDKit molecules and gathered for many of them.
 
-The columns equal those of ``ogb.utils.smiles2graph``, atom by atom and bond by bond. They are read faster: a
-pattern matches all atoms of a molecule in one call, and only unusual atoms are inspected one by one.
+The columns equal those of ``ogb.utils.smiles2graph``, atom by atom and bond by bond. They are read faster, from RDKit's
+binary form (`grpe_dgl.data.molecules.binary`); atoms are asked one by one only in molecules with unusual ones.
 """
 
-from collections.abc import Sequence
-from typing import Any
+import functools
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from rdkit import Chem
-from rdkit.Chem import rdqueries
 
+from grpe_dgl.data.molecules.binary import NO_CODE, read_binary
 from grpe_dgl.io.ogb_import import import_ogb
+from grpe_dgl.kernels.decorator import worth_loading
 from grpe_dgl.vocabularies import VOCABULARIES
 
 _OGB = import_ogb("ogb.utils.features")
+
+FEW = 100
+"""As many molecules are asked for their atoms and bonds in less time than numba takes to load."""
 
 ATOM_COLUMNS, BOND_COLUMNS = VOCABULARIES["ogb"].node_columns, VOCABULARIES["ogb"].edge_columns
 
@@ -58,139 +63,123 @@ def _places(name: str) -> dict[Any, int]:
 _NUMBER, _CHARGE, _HYDROGENS, _RADICALS, _DEGREE = (
     _places(f"possible_{name}_list") for name in ("atomic_num", "formal_charge", "numH", "number_radical_e", "degree")
 )
+_STEREOS_AND_CONJUGATED = BOND_COLUMNS[1] * BOND_COLUMNS[2]
+_SAMPLES = (
+    "C[C@H](N)C(=O)[O-]", "F/C=C/[13CH3]", "c1cc[nH]c1.[Na+].[2H]O", "O=S(=O)(N)C#N", "[CH2]C1CC2(C1)OCO2",
+    "Cl[Pt](Cl)(<-[NH3])<-[NH3]", "F[P-](F)(F)(F)(F)F", "[H]/N=C\\Br", "C" * 260 + "1CC1",
+)  # fmt: skip
+"""Molecules with everything that the binary form has a byte for, which show whether it is the one we know."""
 
 
-def _atom_query(query: Any) -> Any:
-    """Return a pattern of one atom for a query that SMARTS cannot express."""
-    pattern = Chem.RWMol()
-    pattern.AddAtom(Chem.Atom(0))
-    pattern.ReplaceAtom(0, query)
-    return pattern.GetMol()
+def _by_byte(codes: Iterable[tuple[int, int]], otherwise: int) -> npt.NDArray[np.uint8]:
+    """Return the code of each byte, (256,)."""
+    table = np.full(256, otherwise, np.uint8)
+    for value, code in codes:
+        table[value & 0xFF] = code
+    return table
 
 
-_CARBON = (_NUMBER[6], 0, 0, _CHARGE[0], 0, _RADICALS[0], _HYBRIDISATION_CODE[Chem.HybridizationType.SP3], 0, 0)
-"""The columns that atoms start with; matches of a pattern then get other values. Degrees are counted at the end."""
-# A pattern finds all its atoms in one call, in a tenth of the time that inspecting them one by one takes.
-_PATTERNS: dict[tuple[int, int], Any] = {
-    (column, code): Chem.MolFromSmarts(smarts)
-    for column, code, smarts in (
-        (0, _NUMBER[7], "[#7]"),
-        (0, _NUMBER[8], "[#8]"),
-        (4, 1, "[H1]"),
-        (4, 2, "[H2]"),
-        (4, 3, "[H3]"),
-        (6, _HYBRIDISATION_CODE[Chem.HybridizationType.SP2], "[^2]"),
-        (7, 1, "a"),
-        (8, 1, "[R]"),
+@functools.cache
+def _codes_by_byte() -> npt.NDArray[np.uint8] | None:
+    """Return the table that `read_binary` takes; None if this RDKit's binary form is another one."""
+    table = np.stack(
+        [
+            _by_byte(((value, place) for value, place in _NUMBER.items() if value != "misc"), len(_NUMBER) - 1),
+            _by_byte(((int(value), code) for value, code in _CHIRALITY_CODE.items()), NO_CODE),
+            _by_byte(((value, place) for value, place in _CHARGE.items() if value != "misc"), len(_CHARGE) - 1),
+            _by_byte(((value, place) for value, place in _RADICALS.items() if value != "misc"), len(_RADICALS) - 1),
+            _by_byte(((int(value), code) for value, code in _HYBRIDISATION_CODE.items()), NO_CODE),
+            _by_byte(((int(value), code) for value, code in _BOND_CODE.items()), NO_CODE),
+            _by_byte(((int(value), code) for value, code in _STEREO_CODE.items()), NO_CODE),
+        ]
     )
-}
-_UNUSUAL: dict[int, tuple[Any, Any]] = {
-    0: (Chem.MolFromSmarts("[!#6;!#7;!#8]"), lambda atom: _NUMBER.get(atom.GetAtomicNum(), len(_NUMBER) - 1)),
-    1: (_atom_query(rdqueries.HasChiralTagQueryAtom()), lambda atom: _CHIRALITY_CODE[atom.GetChiralTag()]),
-    3: (Chem.MolFromSmarts("[!+0]"), lambda atom: _CHARGE.get(atom.GetFormalCharge(), len(_CHARGE) - 1)),
-    4: (Chem.MolFromSmarts("[!H0;!H1;!H2;!H3]"), lambda atom: atom.GetTotalNumHs()),
-    5: (
-        _atom_query(rdqueries.NumRadicalElectronsGreaterQueryAtom(0)),
-        lambda atom: _RADICALS.get(atom.GetNumRadicalElectrons(), len(_RADICALS) - 1),
-    ),
-    6: (Chem.MolFromSmarts("[!^2;!^3]"), lambda atom: _HYBRIDISATION_CODE[atom.GetHybridization()]),
-}
-"""By column: a pattern of the few unusual atoms, and a function that returns the code of one of them."""
-
-# Between atoms of these elements, and with none of these marks in the SMILES, a bond of order 1 is a single bond and
-# one of order 1.5 an aromatic bond. Elsewhere a bond may be of another type, such as dative, which RDKit returns.
-_NONMETALS = {_NUMBER[number] for number in (1, 5, 6, 7, 8, 9, 14, 15, 16, 17, 34, 35, 53)}
-_UNUSUAL_MARKS = frozenset("<>|~$")
-_TYPE_OF_ORDER = {
-    order: _BOND_CODE[kind] * BOND_COLUMNS[1] * BOND_COLUMNS[2]
-    for order, kind in (
-        (1.0, Chem.BondType.SINGLE),
-        (1.5, Chem.BondType.AROMATIC),
-        (2.0, Chem.BondType.DOUBLE),
-        (3.0, Chem.BondType.TRIPLE),
-    )
-}
-_DOUBLE = _TYPE_OF_ORDER[2.0]
+    for smiles in _SAMPLES:
+        molecule = Chem.MolFromSmiles(smiles)
+        fast, slow = MoleculeColumns(table), MoleculeColumns(None)
+        fast.add(molecule)
+        slow.add(molecule)
+        edges_alike = np.array_equal(np.stack(fast.edges()), np.stack(slow.edges()))
+        if fast.asked or not edges_alike or not np.array_equal(fast.node_feat(), slow.node_feat()):
+            return None
+    return table
 
 
 class MoleculeColumns:
-    """The columns of the atoms and bonds of the molecules added so far."""
+    """The columns of the atoms and bonds of the molecules added so far.
 
-    def __init__(self) -> None:
-        self.matches: dict[tuple[int, int], list[int]] = {key: [] for key in _PATTERNS}  # atoms by (column, code)
-        self.unusual: dict[int, list[tuple[int, int]]] = {column: [] for column in _UNUSUAL}  # (atom, code) by column
-        self.begin: list[int] = []
-        self.end: list[int] = []
-        self.bonds: list[int] = []
-        self.first_atoms: list[int] = []  # of each molecule
-        self.num_bonds: list[int] = []
-        self.atoms = 0
+    Parameters
+    ----------
+    codes
+        The table that `grpe_dgl.data.molecules.binary.read_binary` takes; None asks every atom and bond instead.
+    """
 
-    def add(self, molecule: Any, smiles: str) -> None:
+    def __init__(self, codes: npt.NDArray[np.uint8] | None) -> None:
+        self._codes = codes
+        self._feat = np.empty((1024, len(ATOM_COLUMNS)), np.int16)  # hydrogens and degrees as they are
+        self._bonds = np.empty((3, 1024), np.int64)  # both atoms of each, counted within its molecule, and its type
+        self.num_atoms = 0
+        self.num_bonds = 0
+        self.asked = 0
+        """How many molecules were not read from the binary form."""
+
+    @classmethod
+    def new(cls, molecules: int) -> Self:
+        """Return columns without molecules, for the fastest way to add as many as `molecules`."""
+        return cls(_codes_by_byte() if worth_loading(molecules, FEW) else None)
+
+    def add(self, molecule: Any) -> None:
         """Append one molecule.
 
         Raises a KeyError if a bond has no code in OGB's columns, or whatever RDKit does, having appended nothing.
         """
-        n, first = molecule.GetNumAtoms(), self.atoms
-        unusual = {
-            column: [(first + i, code(molecule.GetAtomWithIdx(i))) for (i,) in _find(molecule, pattern, n)]
-            for column, (pattern, code) in _UNUSUAL.items()
-        }
-        elements = {code for _, code in unusual[0]}
-        matches = {key: [first + i for (i,) in _find(molecule, pattern, n)] for key, pattern in _PATTERNS.items()}
-        if _NUMBER[1] in elements:  # a pattern counts a hydrogen that is a node among its neighbour's, OGB does not
-            unusual[4] = [(first + i, molecule.GetAtomWithIdx(i).GetTotalNumHs()) for i in range(n)]
-        self._add_bonds(molecule, usual=elements <= _NONMETALS and _UNUSUAL_MARKS.isdisjoint(smiles))
-        for key, atoms in matches.items():
-            self.matches[key] += atoms
-        for column, found in unusual.items():
-            self.unusual[column] += found
-        self.first_atoms.append(first)
-        self.atoms += n
+        n, m = molecule.GetNumAtoms(), molecule.GetNumBonds()
+        if self.num_atoms + n > len(self._feat):
+            self._feat = np.concatenate([self._feat, np.empty((len(self._feat) + n, len(ATOM_COLUMNS)), np.int16)])
+        if self.num_bonds + m > self._bonds.shape[1]:
+            self._bonds = np.concatenate([self._bonds, np.empty((3, self._bonds.shape[1] + m), np.int64)], 1)
+        if not self._read(molecule, n, m):
+            self._ask(molecule, n, m)
+            self.asked += 1
+        self.num_atoms += n
+        self.num_bonds += m
 
-    def _add_bonds(self, molecule: Any, usual: bool) -> None:
-        begin, end, types = [], [], []
-        for bond in map(molecule.GetBondWithIdx, range(molecule.GetNumBonds())):
-            begin.append(bond.GetBeginAtomIdx())
-            end.append(bond.GetEndAtomIdx())
-            if usual:
-                kind = _TYPE_OF_ORDER[bond.GetBondTypeAsDouble()]
-                stereo = _STEREO_CODE[bond.GetStereo()] if kind == _DOUBLE else 0
-            else:
-                kind = _BOND_CODE[bond.GetBondType()] * BOND_COLUMNS[1] * BOND_COLUMNS[2]
-                stereo = _STEREO_CODE[bond.GetStereo()]
-            types.append(kind + stereo * BOND_COLUMNS[2] + bond.GetIsConjugated())
-        self.begin += begin
-        self.end += end
-        self.bonds += types
-        self.num_bonds.append(len(types))
+    def _read(self, molecule: Any, n: int, m: int) -> bool:
+        """Write a molecule's columns from its binary form; return False if that is not understood."""
+        if self._codes is None:
+            return False
+        data = np.frombuffer(molecule.ToBinary(0), np.uint8)
+        first = self.num_atoms, self.num_bonds
+        return bool(read_binary(data, self._codes, self._feat, self._bonds, *first, n, m))
+
+    def _ask(self, molecule: Any, n: int, m: int) -> None:
+        """Write a molecule's columns as its atoms and bonds return them."""
+        for row, atom in zip(self._feat[self.num_atoms : self.num_atoms + n], molecule.GetAtoms(), strict=True):
+            row[:] = (
+                _NUMBER.get(atom.GetAtomicNum(), len(_NUMBER) - 1),
+                _CHIRALITY_CODE[atom.GetChiralTag()],
+                atom.GetDegree(),
+                _CHARGE.get(atom.GetFormalCharge(), len(_CHARGE) - 1),
+                atom.GetTotalNumHs(),
+                _RADICALS.get(atom.GetNumRadicalElectrons(), len(_RADICALS) - 1),
+                _HYBRIDISATION_CODE[atom.GetHybridization()],
+                atom.GetIsAromatic(),
+                atom.IsInRing(),
+            )
+        for place, bond in enumerate(molecule.GetBonds(), self.num_bonds):
+            kind, stereo = _BOND_CODE[bond.GetBondType()], _STEREO_CODE[bond.GetStereo()]
+            kind = kind * _STEREOS_AND_CONJUGATED + stereo * BOND_COLUMNS[2] + bond.GetIsConjugated()
+            self._bonds[:, place] = bond.GetBeginAtomIdx(), bond.GetEndAtomIdx(), kind
 
     def node_feat(self) -> npt.NDArray[np.uint8]:
         """Return the atom columns, shape (N, 9)."""
-        feat = np.empty((self.atoms, len(ATOM_COLUMNS)), np.uint8)
-        feat[:] = _CARBON
-        for (column, code), atoms in self.matches.items():
-            feat[atoms, column] = code
-        for column, found in self.unusual.items():
-            if found:
-                unusual, codes = zip(*found, strict=True)
-                feat[list(unusual), column] = codes
+        feat = self._feat[: self.num_atoms].copy()
         # RDKit's total degree is the number of neighbours in the graph and of the hydrogens that are not nodes.
-        first_atom = np.repeat(np.array(self.first_atoms, np.int64), self.num_bonds)
-        ends = np.array([self.begin, self.end], np.int64) + first_atom
-        hydrogens = feat[:, 4].astype(np.int64)
-        degree = np.bincount(ends.ravel(), minlength=self.atoms) + hydrogens
-        feat[:, 2] = np.minimum(degree, len(_DEGREE) - 1)
-        feat[:, 4] = np.minimum(hydrogens, len(_HYDROGENS) - 1)
-        return feat
+        feat[:, 2] = np.minimum(feat[:, 2] + feat[:, 4], len(_DEGREE) - 1)
+        feat[:, 4] = np.minimum(feat[:, 4], len(_HYDROGENS) - 1)
+        return feat.astype(np.uint8)
 
     def edges(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Return source, destination and type of each edge: every bond there and back, in RDKit's order."""
-        there = np.array([self.begin, self.end], np.int64)  # (2, bonds)
-        both = np.stack([there, there[::-1]], axis=2).reshape(2, -1)  # (2, edges)
-        return both[0], both[1], np.repeat(np.array(self.bonds, np.int64), 2)
-
-
-def _find(molecule: Any, pattern: Any, n: int) -> Any:
-    """Return the atoms, as tuples of one, that match a pattern of one atom."""
-    return molecule.GetSubstructMatches(pattern, False, False, False, n)
+        begin, end, types = self._bonds[:, : self.num_bonds]
+        there, back = np.stack([begin, end], 1).ravel(), np.stack([end, begin], 1).ravel()
+        return there, back, np.repeat(types, 2)

@@ -9,12 +9,16 @@ fingerprints are ordered by |b|, searched from those with |b| = |a| outwards, an
 not above the best similarity so far.
 """
 
+import functools
+
 import numpy as np
 import numpy.typing as npt
 
 from grpe_dgl.data.molecules.morgan import Words
-from grpe_dgl.kernels.decorator import compiled
-from grpe_dgl.kernels.popcount import popcount
+from grpe_dgl.kernels.decorator import worth_loading
+
+FEW_PAIRS = 1 << 17
+"""Pairs of fingerprints up to which numpy compares all of them faster than numba is loaded."""
 
 
 class Neighbours:
@@ -27,63 +31,33 @@ class Neighbours:
     """
 
     def __init__(self, fingerprints: Words) -> None:
-        counts = _counts(np.ascontiguousarray(fingerprints))
+        self._known = np.ascontiguousarray(fingerprints)
+
+    @functools.cached_property
+    def _ordered(self) -> tuple[Words, npt.NDArray[np.int64]]:
+        """The fingerprints by ascending number of bits, and these numbers."""
+        from grpe_dgl.data.molecules.nearest_kernel import count_bits
+
+        counts = np.zeros(len(self._known), np.int64)
+        count_bits(self._known, counts)
         order = np.argsort(counts, kind="stable")
-        self._fingerprints = np.ascontiguousarray(fingerprints[order])
-        self._counts = counts[order]
+        return np.ascontiguousarray(self._known[order]), counts[order]
 
     def similarity(self, fingerprints: Words) -> npt.NDArray[np.float32]:
         """Return the Tanimoto similarity of each of R fingerprints, (R, W) uint64, to its nearest, (R,) float32.
 
         It is 1 for two fingerprints without any bit, and 0 if only one of them has none.
         """
+        if hasattr(np, "bitwise_count") and not worth_loading(len(fingerprints) * len(self._known), FEW_PAIRS):
+            return np.array([self._compare_all(one) for one in fingerprints], np.float32)
+        from grpe_dgl.data.molecules.nearest_kernel import search_nearest
+
         result = np.zeros(len(fingerprints), np.float32)
-        _nearest(np.ascontiguousarray(fingerprints), self._fingerprints, self._counts, result)
+        search_nearest(np.ascontiguousarray(fingerprints), *self._ordered, result)
         return result
 
-
-def _counts(fingerprints: Words) -> npt.NDArray[np.int64]:
-    result = np.zeros(len(fingerprints), np.int64)
-    _count(fingerprints, result)
-    return result
-
-
-@compiled()
-def _count(fingerprints, result):  # type: ignore[no-untyped-def]
-    for row in range(len(fingerprints)):
-        total = np.uint64(0)
-        for word in range(fingerprints.shape[1]):
-            total += popcount(fingerprints[row, word])
-        result[row] = np.int64(total)
-
-
-@compiled()
-def _nearest(queries, known, counts, result):  # type: ignore[no-untyped-def]
-    width = known.shape[1]
-    for row in range(len(queries)):
-        bits = np.uint64(0)
-        for word in range(width):
-            bits += popcount(queries[row, word])
-        own = np.int64(bits)
-        above = np.searchsorted(counts, own)
-        below = above - 1
-        best = 0.0
-        while below >= 0 or above < len(counts):
-            # the bound of the next one on either side; -1 where that side is exhausted
-            bound_above = -1.0 if above == len(counts) else (1.0 if counts[above] == 0 else own / counts[above])
-            bound_below = -1.0 if below < 0 else (1.0 if own == 0 else counts[below] / own)
-            if max(bound_above, bound_below) <= best:
-                break
-            if bound_above >= bound_below:
-                at = above
-                above += 1
-            else:
-                at = below
-                below -= 1
-            common = np.uint64(0)
-            for word in range(width):
-                common += popcount(queries[row, word] & known[at, word])
-            either = own + counts[at] - np.int64(common)
-            similarity = 1.0 if either == 0 else np.int64(common) / either
-            best = max(best, similarity)
-        result[row] = best
+    def _compare_all(self, one: Words) -> float:
+        """Return the similarity of one fingerprint, (W,), to its nearest by comparing it with all, without numba."""
+        common = np.bitwise_count(self._known & one).sum(1, dtype=np.int64)
+        either = np.bitwise_count(self._known | one).sum(1, dtype=np.int64)
+        return float(np.where(either == 0, 1.0, common / np.maximum(either, 1)).max())

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from rdkit import Chem
-from rdkit.Chem.Scaffolds import MurckoScaffold
 from rdkit.rdBase import BlockLogs
 
 from grpe_dgl.data.molecules.canonical import canonicalise
 from grpe_dgl.data.molecules.columns import MoleculeColumns
 from grpe_dgl.data.molecules.duplicates import structure_keys
 from grpe_dgl.data.molecules.no_molecule import NoMolecule
+from grpe_dgl.data.molecules.plain_smiles import molecule_of_smiles
 from grpe_dgl.data.molecules.standardise import standardise
 from grpe_dgl.data.sources.raw_graphs import Graphs, Skipped
 
@@ -67,19 +67,21 @@ def graphs_of_smiles(
     Graphs
         Of the G molecules that were not skipped; `node_feat` is (N, 9) uint8, `edge_type` is 0..59.
     """
-    columns = MoleculeColumns()
+    columns = MoleculeColumns.new(len(smiles))
+    only_columns = not (standardised or scaffold_key or compute is not None)
+    read = molecule_of_smiles if only_columns else Chem.MolFromSmiles
     kept, sizes, scaffolds, skipped, computed = [], [], [], [], []
     with BlockLogs():  # RDKit logs what it cannot read to standard error; here the reason is returned
         for i, text in enumerate(smiles):
             try:
-                molecule = Chem.MolFromSmiles(text)
+                molecule: Any = read(text)
                 reason = _why_not(molecule, text, max_nodes)
                 if reason is None:
                     molecule, written = standardise(molecule, text) if standardised else (molecule, text)
-                    molecule, written = canonicalise(molecule, written) if one_form else (molecule, written)
+                    molecule, written = canonicalise(molecule, written, read) if one_form else (molecule, written)
                     scaffold_of_row = _key(scaffold(molecule)) if scaffold_key else 0
                     label_of_row = None if compute is None else compute(molecule)
-                    columns.add(molecule, written)
+                    columns.add(molecule)
             except KeyError as error:
                 reason = f"{text!r} has a bond that OGB's columns have no code for: {error.args[0]}"
             except Exception as error:  # RDKit's C++ code raises errors of any type; none may end the whole table
@@ -119,6 +121,8 @@ def graphs_of_smiles(
 
 def scaffold(molecule: Any) -> str:
     """Return the SMILES of a molecule's Murcko scaffold, chirality included, as OGB's splits have it."""
+    from rdkit.Chem.Scaffolds import MurckoScaffold  # here for start-up time: it loads most of RDKit
+
     return str(MurckoScaffold.MurckoScaffoldSmiles(mol=molecule, includeChirality=True))
 
 

@@ -2,6 +2,7 @@
 
 from itertools import accumulate
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -37,9 +38,9 @@ class PairStates(nn.Module):
         _, columns = settings.column_sizes(schema)
         if settings.edge_features:
             self.edge = nn.Embedding(1 + sum(columns), size, padding_idx=None if settings.no_edge_row else 0)
-        first_row = torch.tensor([*accumulate([1, *columns[:-1]])])
-        values = torch.stack(schema.decode_edges(torch.arange(schema.num_edge_types)), -1)
-        self.register_buffer("edge_rows", values + first_row, persistent=False)
+        first_row = np.array([*accumulate([1, *columns[:-1]])])
+        values = np.stack(schema.decode_edges(np.arange(schema.num_edge_types)), -1)  # torch's would load its compiler
+        self.register_buffer("edge_rows", torch.from_numpy(values + first_row), persistent=False)
         spd = torch.from_numpy(self.relations.spd_of_relation()).clamp(max=settings.max_distance + 1)
         self.register_buffer("distance", spd, persistent=False)
 

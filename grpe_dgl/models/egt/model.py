@@ -1,8 +1,9 @@
 """The whole model: from a pair graph to predictions."""
 
-from typing import ClassVar, Self
+from __future__ import annotations
 
-import dgl
+from typing import TYPE_CHECKING, ClassVar, Self
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -18,6 +19,9 @@ from grpe_dgl.models.random_signs import random_signs
 from grpe_dgl.padded import PaddedBatch
 from grpe_dgl.schema import Schema
 from grpe_dgl.transforms.pair_structure import require_codes
+
+if TYPE_CHECKING:
+    import dgl
 
 
 class EGT(GraphModel):

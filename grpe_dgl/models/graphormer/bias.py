@@ -1,5 +1,6 @@
 """What Graphormer adds to the attention scores: distances, the edges along paths, and the graph token's pairs."""
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -47,8 +48,8 @@ class PairBias(nn.Module):
         self.edge = nn.Embedding(rows.edges, num_heads)
         self.hop = nn.Parameter(torch.empty(rows.hops, num_heads, num_heads))
         self.token_distance = nn.Parameter(torch.empty(num_heads))
-        columns = schema.decode_edges(torch.arange(schema.num_edge_types))
-        edge_rows = torch.stack([column + 3 + COLUMN_ROWS * f for f, column in enumerate(columns)], -1)
+        columns = schema.decode_edges(np.arange(schema.num_edge_types))
+        edge_rows = torch.from_numpy(np.stack([column + 3 + COLUMN_ROWS * f for f, column in enumerate(columns)], -1))
         spd = torch.from_numpy(relations.spd_of_relation())
         distance_rows = (spd + 1).clamp(max=rows.distances - 1)
         distance_rows[spd == relations.spd_unreachable] = rows.distances - 1

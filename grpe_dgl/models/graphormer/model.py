@@ -1,8 +1,9 @@
 """The whole model: from a pair graph to predictions."""
 
-from typing import Any, ClassVar, Self
+from __future__ import annotations
 
-import dgl
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -19,6 +20,9 @@ from grpe_dgl.relations import Relations
 from grpe_dgl.schema import Schema
 from grpe_dgl.transforms.pair_structure import require_codes
 from grpe_dgl.transforms.path_edges import padded_paths
+
+if TYPE_CHECKING:
+    import dgl
 
 
 class Graphormer(GraphModel):

@@ -1,12 +1,18 @@
 """Multi-head attention with terms for the relations between nodes."""
 
-import dgl
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from torch import Tensor, nn
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.models.grpe.encodings import Tables
 from grpe_dgl.ops import DensePairs, relative_attention
 from grpe_dgl.ops.relative_attention import relative_attention_weights
+
+if TYPE_CHECKING:
+    import dgl
 
 
 class GRPEAttention(nn.Module):

@@ -1,6 +1,9 @@
 """One block of the transformer."""
 
-import dgl
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from torch import Tensor, nn
 
 from grpe_dgl.models.grpe.attention import GRPEAttention
@@ -8,6 +11,9 @@ from grpe_dgl.models.grpe.encodings import Tables
 from grpe_dgl.ops import DensePairs
 from grpe_dgl.ops.recomputation import recomputed
 from grpe_dgl.ops.residual_dropout import residual_dropout
+
+if TYPE_CHECKING:
+    import dgl
 
 
 class GRPELayer(nn.Module):

@@ -1,17 +1,18 @@
 """The whole model: from a pair graph to predictions."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import dgl
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.models.descriptors import Descriptors
-from grpe_dgl.models.grpe import transfer
+from grpe_dgl.models.grpe import inference, transfer
 from grpe_dgl.models.grpe.encodings import RelationEncodings
 from grpe_dgl.models.grpe.layer import GRPELayer
 from grpe_dgl.models.grpe.settings import PRESETS, GRPESettings
@@ -24,6 +25,9 @@ from grpe_dgl.relations import Relations
 from grpe_dgl.schema import LEVELS, Schema
 from grpe_dgl.transforms.pair_structure import require_codes
 from grpe_dgl.views import DESCRIPTORS
+
+if TYPE_CHECKING:
+    import dgl
 
 
 class GRPE(GraphModel):
@@ -187,7 +191,11 @@ class GRPE(GraphModel):
 
     def _forward_graph(self, pairs: dgl.DGLGraph) -> Tensor:
         virtual = self._virtual(pairs)
-        x = self.encode(pairs)[-1][virtual if self.level == "graph" else ~virtual]
+        if inference.applies(self, pairs):
+            require_codes(pairs, self.relations)
+            x = inference.virtual_states(self, pairs, 1)[-1]
+        else:
+            x = self.encode(pairs)[-1][virtual if self.level == "graph" else ~virtual]
         key = f"{self.descriptors}_values"
         return self.head(self._join(self.final_norm(x), pairs.ndata[key][virtual] if key in pairs.ndata else None))
 
@@ -217,6 +225,9 @@ class GRPE(GraphModel):
         """Return the virtual node after each of the last `layers` layers, before the final norm, (graphs, size)."""
         if isinstance(pairs, PaddedBatch):
             hidden = [x[:, 0].float() for x in self._encode_padded(pairs)[-layers:]]
+        elif inference.applies(self, pairs):
+            require_codes(pairs, self.relations)
+            hidden = inference.virtual_states(self, pairs, layers)
         else:
             virtual = self._virtual(pairs)
             hidden = [x[virtual].float() for x in self.encode(pairs)[-layers:]]

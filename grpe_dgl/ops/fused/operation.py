@@ -60,11 +60,11 @@ class _FusedAttention(torch.autograd.Function):
         *tables, options = others
         q, k, v = (x if x.stride(2) == 1 else x.contiguous() for x in (q, k, v))
         tables = [table if table is None else table.contiguous() for table in tables]
-        inputs = _kernel_inputs(q, k, v, tables, options)
+        inputs = kernel_inputs(q, k, v, tables, options)
         z = torch.empty(q.shape, dtype=q.dtype)
         statistics = torch.empty(len(q) * inputs.shape.groups * 2 * LANES, dtype=q.dtype)
         if z.numel():
-            outputs = Outputs(_flat(z), statistics.numpy())
+            outputs = Outputs(flat(z), statistics.numpy())
             run(forward_kernel, len(options.plan.shares) - 1, plain(ForwardCall(inputs, outputs)))
         ctx.save_for_backward(q, k, v, *tables, z, statistics)
         ctx.options = options
@@ -75,18 +75,18 @@ class _FusedAttention(torch.autograd.Function):
     def backward(ctx: Any, grad_z: Tensor) -> Any:
         q, k, v, *tables, z, statistics = ctx.saved_tensors
         plan = ctx.options.plan
-        inputs = _kernel_inputs(q, k, v, tables, ctx.options)
+        inputs = kernel_inputs(q, k, v, tables, ctx.options)
         grad_q, grad_k, grad_v = (torch.empty_like(z) for _ in range(3))
         in_parts = plan.pieces[plan.pieces[:, 3] >= 0]
         partial_rows = int(sum(plan.node_offsets[g + 1] - plan.node_offsets[g] for g in in_parts[:, 0]))
         partial_k, partial_v = torch.empty(2, partial_rows, *q.shape[1:], dtype=q.dtype)
         gradients = Gradients(
-            *(_flat(x) for x in (grad_q, grad_k, grad_v, partial_k, partial_v)),
+            *(flat(x) for x in (grad_q, grad_k, grad_v, partial_k, partial_v)),
             *(_new_table_sums(table, inputs.shape, len(plan.shares) - 1, z.numpy().dtype) for table in tables),
         )
         if z.numel():
-            outputs = Outputs(_flat(z), statistics.numpy())
-            call = BackwardCall(inputs, outputs, _flat(grad_z.contiguous()), gradients)
+            outputs = Outputs(flat(z), statistics.numpy())
+            call = BackwardCall(inputs, outputs, flat(grad_z.contiguous()), gradients)
             run(backward_kernel, len(plan.shares) - 1, plain(call))
         _join(plan, in_parts, (grad_k, partial_k), (grad_v, partial_v))
         grad_tables = [
@@ -96,7 +96,7 @@ class _FusedAttention(torch.autograd.Function):
         return grad_q, grad_k, grad_v, *grad_tables, None
 
 
-def _kernel_inputs(q: Tensor, k: Tensor, v: Tensor, tables: list[Tensor | None], options: Options) -> Inputs:
+def kernel_inputs(q: Tensor, k: Tensor, v: Tensor, tables: list[Tensor | None], options: Options) -> Inputs:
     """Return the arguments of both kernels: every field has one type for all values, so none compiles anew."""
     dtype = q.detach().numpy().dtype
     _, num_heads, head_size = q.shape
@@ -107,7 +107,7 @@ def _kernel_inputs(q: Tensor, k: Tensor, v: Tensor, tables: list[Tensor | None],
         _operand(q),
         _operand(k),
         _operand(v),
-        Tables(*(np.empty(0, dtype) if table is None else _flat(table) for table in tables)),
+        Tables(*(np.empty(0, dtype) if table is None else flat(table) for table in tables)),
         Terms(
             query=tables[0] is not None,
             key=tables[1] is not None and not options.key_self,
@@ -121,10 +121,10 @@ def _kernel_inputs(q: Tensor, k: Tensor, v: Tensor, tables: list[Tensor | None],
 
 
 def _operand(x: Tensor) -> Operand:
-    return Operand(_flat(x), x.stride(0), x.stride(1))
+    return Operand(flat(x), x.stride(0), x.stride(1))
 
 
-def _flat(x: Tensor) -> Array:
+def flat(x: Tensor) -> Array:
     """Return the memory from the tensor's first element to its last as one array."""
     if x.is_contiguous():
         return x.detach().view(-1).numpy()

@@ -56,6 +56,31 @@ def plan_of(pairs: dgl.DGLGraph, threads: int) -> Plan:
     return structure.plans[threads]
 
 
+def plans_of_groups(pairs: dgl.DGLGraph, most_nodes: int, threads: int) -> list[tuple[int, int, Plan, Plan]]:
+    """Divide the graphs of a complete pair graph, in order, into groups of at most `most_nodes` nodes or one graph.
+
+    Return of each its first node, its last + 1, and two plans in which its nodes count from 0: of all queries, and of
+    the first of every graph alone.
+    """
+    structure = _structure_of(pairs)
+    offsets = structure.node_offsets
+    groups, first = [], 0
+    while first < len(offsets) - 1:
+        last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + most_nodes, side="right")) - 1)
+        graphs = slice(first, last + 1)
+        part = structure._replace(
+            node_offsets=offsets[graphs] - offsets[first],
+            pair_offsets=structure.pair_offsets[graphs],
+            used_offsets=structure.used_offsets[graphs],
+        )
+        every = np.arange(last - first)
+        ends = np.stack([every, np.zeros_like(every), np.ones_like(every), np.full_like(every, -1)], 1)
+        shares = len(every) * np.arange(threads + 1) // threads
+        groups.append((int(offsets[first]), int(offsets[last]), _divide(part, threads), Plan(shares, ends, *part[:5])))
+        first = last
+    return groups
+
+
 def _find_structure(pairs: dgl.DGLGraph) -> PairStructure:
     relation = relations_in_order(pairs, "fused").numpy()
     smallest, largest = (int(relation.min()), int(relation.max())) if len(relation) else (0, -1)

@@ -14,9 +14,9 @@ from numba.core.extending import intrinsic
 from grpe_dgl.ops.fused.lanes import data_of
 
 
-def plain(value: Any) -> Any:
+def plain(value: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return a named tuple, and the named tuples in it, as plain ones, whose types numba finds out much faster."""
-    return tuple(plain(item) for item in value) if isinstance(value, tuple) else value
+    return tuple([plain(item) if isinstance(item, tuple) else item for item in value])
 
 
 def _pointer_type(kind: Any, names: Any) -> Any:

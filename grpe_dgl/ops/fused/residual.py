@@ -1,5 +1,6 @@
 """The kernel of `grpe_dgl.ops.residual_dropout`."""
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,8 +37,13 @@ def add_with_dropout(
     """
     blocks = -(-len(out) // (BLOCK * LANES))
     threads = min(torch.get_num_threads(), blocks)
-    bounds = np.linspace(0, blocks, threads + 1).astype(np.int64)
-    run(_kernel, threads, Inputs(bounds, x, update, float(dropout), np.uint64(seed), out))
+    run(_kernel, threads, Inputs(_bounds(blocks, threads), x, update, float(dropout), np.uint64(seed), out))
+
+
+@functools.lru_cache(maxsize=64)
+def _bounds(blocks: int, threads: int) -> npt.NDArray[np.int64]:
+    """Return where each thread's blocks begin, (threads + 1,)."""
+    return np.linspace(0, blocks, threads + 1).astype(np.int64)
 
 
 @compiled()

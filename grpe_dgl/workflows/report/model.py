@@ -9,6 +9,7 @@ from grpe_dgl.messages import counted
 from grpe_dgl.objectives import METRICS
 from grpe_dgl.workflows.compare.rows import Row
 from grpe_dgl.workflows.compare.runs import Run
+from grpe_dgl.workflows.report.assembly import headline
 from grpe_dgl.workflows.report.attention import attention_section
 from grpe_dgl.workflows.report.charts import MOST_TARGETS, prediction_cards
 from grpe_dgl.workflows.report.evidence import Evidence, gather
@@ -69,9 +70,7 @@ def _headline(row: Row, run: Run) -> Markup:
     seconds = run.results.get("seconds")
     if seconds is not None:
         boxes.append((duration(seconds), "training"))
-    return element(
-        "div", *(element("div", element("b", value), element("span", name)) for value, name in boxes), class_="big"
-    )
+    return headline(boxes)
 
 
 def _trained(row: Row, run: Run, evidence: Evidence) -> Markup:

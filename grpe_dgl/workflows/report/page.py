@@ -1,18 +1,17 @@
 """The report: one HTML file about one or more runs, which needs nothing from elsewhere."""
 
 from collections.abc import Iterable
-from importlib.resources import files
 from pathlib import Path
 
 from grpe_dgl.errors import InputError
-from grpe_dgl.html_page import html_page
 from grpe_dgl.io.atomic_file import write_text
 from grpe_dgl.messages import counted
-from grpe_dgl.version import __version__
 from grpe_dgl.workflows.compare.comparison import Comparison, compare
 from grpe_dgl.workflows.compare.rows import Row
+from grpe_dgl.workflows.report.assembly import assemble
 from grpe_dgl.workflows.report.comparison import comparison_section
-from grpe_dgl.workflows.report.markup import Markup, element, join
+from grpe_dgl.workflows.report.folds import is_cross_validation, render_folds
+from grpe_dgl.workflows.report.markup import Markup, element
 from grpe_dgl.workflows.report.model import model_section
 
 MOST_BYTES = 5_000_000
@@ -28,7 +27,8 @@ def report(
     Parameters
     ----------
     runs
-        Folders of runs, of experiments, or folders that contain such, as for `grpe_dgl.compare`.
+        Folders of runs, of experiments, or folders that contain such, as for `grpe_dgl.compare`. The folder of one
+        cross-validation gives a page about all of its folds together.
     out
         The file, whose name ends in ``.html``; it appears whole or not at all.
     dataset
@@ -46,9 +46,12 @@ def report(
     """
     if out is not None and Path(out).suffix.lower() not in ENDINGS:
         raise InputError(f"{out}: accepted: a name that ends in {', '.join(ENDINGS)}")
-    page = render(
-        compare(*([runs] if isinstance(runs, (str, Path)) else runs)), None if dataset is None else Path(dataset)
-    )
+    folders = [runs] if isinstance(runs, (str, Path)) else list(runs)
+    data = None if dataset is None else Path(dataset)
+    if len(folders) == 1 and is_cross_validation(Path(folders[0])):
+        page = render_folds(Path(folders[0]), data)
+    else:
+        page = render(compare(*folders), data)
     if out is not None:
         write_text(Path(out), page)
     return page
@@ -77,16 +80,7 @@ def render(comparison: Comparison, dataset: Path | None = None) -> str:
         links = [element("a", "Comparison", href="#comparison")] if several else []
         links += [element("a", row.name, href=f"#run-{number}") for number, row in shown]
         head.append(element("nav", *links))
-    foot = element(
-        "footer", f"Made by grpe-dgl {__version__} from the folders of the runs. Point at a chart for its values."
-    )
-    own = files("grpe_dgl.workflows.report")
-    return html_page(
-        title=title,
-        style=(own / "style.css").read_text(encoding="utf-8"),
-        script=(own / "script.js").read_text(encoding="utf-8"),
-        body=join([element("main", *head, *sections, foot), element("div", id="tip", role="status")]),
-    )
+    return assemble(title, [*head, *sections])
 
 
 def _title(comparison: Comparison, rows: list[Row]) -> str:

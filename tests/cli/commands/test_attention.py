@@ -59,7 +59,7 @@ def test_a_graph_of_a_dataset_and_a_summary(tiny):
     assert "2 layers" in result.output
     assert "<h1>Attention: graph 25 of tiny</h1>" in (tiny / "g.html").read_text()
     result = grpe("attention", "run/best.ckpt", "--summary", "--out", "s.csv", folder=tiny)
-    assert "run/best.ckpt on tiny valid (4 graphs)" in result.output and "virtual node" in result.output
+    assert "run/best.ckpt on data/tiny valid (4 graphs)" in result.output and "virtual node" in result.output
     rows = list(csv.DictReader((tiny / "s.csv").read_text().splitlines()))
     for layer in ("1", "2"):
         assert sum(float(row["share"]) for row in rows if row["layer"] == layer) == pytest.approx(1, abs=1e-5)

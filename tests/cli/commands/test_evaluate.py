@@ -18,7 +18,7 @@ def test_measures_what_training_measured(folder, checkpoint):
     results = json.loads((folder / "runs/tiny/results.json").read_text())
     measured = json.loads(grpe_in(folder, "evaluate", checkpoint, "--json", "--metric", "mae", "--metric", "rmse"))
     assert measured["mae"] == pytest.approx(results["splits"]["test"], rel=1e-5) and measured["rmse"] > measured["mae"]
-    output = grpe_in(folder, "evaluate", checkpoint, "--split", "train", "--batch-size", 3)
+    output = grpe_in(folder, "evaluate", "runs/tiny", "--split", "train", "--batch-size", 3)  # the folder of the run
     assert output.startswith("tiny train (20 labels): mae ")
 
 
@@ -50,7 +50,7 @@ def test_by_target_and_with_other_names(folder):
         (["{checkpoint}", "--device", "tpu"], 2, "--device tpu: accepted: auto, cpu, cuda"),
         (["tiny.yaml"], 1, "tiny.yaml is not a checkpoint"),
         (["no.ckpt"], 1, "no.ckpt cannot be read: No such file"),
-        (["runs/tiny"], 1, "runs/tiny is a folder; accepted: a file; did you mean runs/tiny/best.ckpt?"),
+        (["data"], 1, "data is a folder without a trained model; accepted: a checkpoint, or a run's folder"),
         ([], 2, "Missing argument 'CKPT'"),
     ],
 )

@@ -24,6 +24,11 @@ def test_one_command_then_predict_with_its_folder(folder):
     predicted = grpe_in(folder, "predict", "runs/table", "CCO", "c1ccccc1")
     assert predicted == grpe_in(folder, "predict", "runs/table/best.ckpt", "CCO", "c1ccccc1")
     assert predicted.startswith("smiles,predicted_size,error\nCCO,")
+    results = json.loads((folder / "runs/table/results.json").read_text())
+    measured = json.loads(grpe_in(folder, "evaluate", "runs/table", "--json"))  # on the data in the run's folder
+    assert measured["rmse"] == pytest.approx(results["splits"]["test"], rel=1e-5)
+    described = json.loads(grpe_in(folder, "info", "runs/table", "--json"))
+    assert described["parameters"] == results["parameters"]
 
 
 def test_existing_folder_resume_and_stop(folder):
@@ -41,6 +46,8 @@ def test_several_seeds_are_one_ensemble(folder):
     grpe_in(folder, *WORDS, "--epochs", 1, "--runs", 2, "--seed", 7, "--out", "two")
     lines = grpe_in(folder, "predict", "two", "CCO").splitlines()
     assert lines[0] == "smiles,predicted_size,predicted_size_spread,error"
+    refused = grpe_in(folder, "explain", "two", "CCO", "--out", "two.html", code=1)
+    assert "two has 2 models; accepted: one of them, such as two/seed-7/best.ckpt" in refused
     assert float(lines[1].split(",")[2]) > 0
 
 
@@ -65,6 +72,7 @@ def test_folds_and_intervals(folder):
     assert "mean and deviation over 2 splits (2 folds, 1 times, scaffold):\n| runs |" in output
     assert "40 rows, each predicted by models that never saw it: rmse" in output
     assert "takes the mean of all 2 models" in output and "not exchangeable" in output
+    assert "report: folds/report.html" in output and "Cross-validation on" in (folder / "folds/report.html").read_text()
     result = grpe("predict", "folds", "CCO", "--interval", 0.9, folder=folder)
     assert result.stdout.startswith(
         "smiles,predicted_size,predicted_size_spread,predicted_size_low,predicted_size_high"

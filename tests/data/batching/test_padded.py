@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import grpe_dgl.data
+from grpe_dgl.data.batching import padded as padded_module
 from grpe_dgl.data.batching.collate import collate
 from grpe_dgl.data.batching.padded import collate_padded, relation_dtype
 from grpe_dgl.data.batching.parts import Division, collate_parts, rows_in_order
@@ -29,6 +30,13 @@ def data(request, tmp_path_factory):
     return grpe_dgl.data.load(write_dataset(tmp_path_factory.mktemp("data") / "tiny", request.param))
 
 
+@pytest.fixture(params=["kernel", "numpy"])
+def either_way(request, monkeypatch):
+    """Batches are filled by the compiled kernel, or as in a process that has not loaded numba."""
+    monkeypatch.setattr(padded_module, "worth_loading", lambda size, few: request.param == "kernel")
+
+
+@pytest.mark.usefixtures("either_way")
 def test_equals_the_pair_graph(data):
     index = np.array([3, 0, 17, 9])
     batch = collate_padded(data.store, Slices.of(data.store, index), VIEW)
@@ -121,6 +129,7 @@ def changed(data, **arrays):
     return copy
 
 
+@pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize(
     ("array", "value", "message"),
     [
@@ -140,6 +149,7 @@ def test_what_a_gpu_could_not_look_up_is_refused(data, array, value, message):
     collate_padded(arrays, Slices.of(data.store, np.array([2, 3])), VIEW)
 
 
+@pytest.mark.usefixtures("either_way")
 def test_a_view_without_virtual_nodes_and_with_an_encoding(data):
     view = dataclasses.replace(VIEW, virtual_node=False, encodings=("spectrum:3",))
     prepare_encodings(data.store, view.encodings)
