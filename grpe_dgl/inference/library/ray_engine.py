@@ -16,6 +16,7 @@ from typing import Any
 from grpe_dgl.errors import InputError
 from grpe_dgl.inference.library.blocks import Block
 from grpe_dgl.inference.library.folder import RECORDS, Result
+from grpe_dgl.inference.library.ray_address import QUIET, join_cluster
 from grpe_dgl.inference.library.work import PartMaker
 
 NO_RAY = "the engine ray needs the package ray; install grpe-dgl[ray]"
@@ -90,6 +91,9 @@ def run_on_ray(
     # No reports about usage to Ray's makers over the network, and none of its own messages beside ours.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    # Ray's workers run with the lowest priority but four, and on a busy machine hardly at all. Of a cluster that is
+    # running already, `ray start` has set it.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     require_ray()
     import ray
     import ray.data
@@ -140,21 +144,21 @@ def _cluster(address: str | None, workers: int | None) -> Iterator[None]:
 
     import ray
 
-    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
-        if address is None:
+        if address is not None:
+            join_cluster(address)
+        else:
             ray.init(
                 num_cpus=workers,
                 include_dashboard=False,
                 _node_ip_address="127.0.0.1",
                 object_store_memory=1 << 28,
-                **quiet,
+                **QUIET,
             )
-        else:
-            ray.init(address=address, **quiet)
+    except InputError:
+        raise
     except Exception as error:  # Ray raises plain Exceptions, for a start that takes too long among others
-        where = f"the cluster {address}" if address is not None else "a cluster on this machine"
-        raise InputError(f"{where} was not reached: {' '.join(str(error).split())[:300]}") from None
+        raise InputError(f"Ray did not start on this machine: {' '.join(str(error).split())[:300]}") from None
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     try:
         yield
