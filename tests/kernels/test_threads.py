@@ -2,8 +2,9 @@ import subprocess
 import sys
 
 PROGRAM = """
-import dgl, torch
+import torch
 from grpe_dgl.transforms import ToPairGraph
+import dgl  # after grpe_dgl, which lets it be imported on Python 3.12
 torch.set_num_threads({threads})
 ToPairGraph(max_distance=3, num_edge_types=1)(dgl.batch([dgl.rand_graph(5, 6)] * 8))
 print(torch.get_num_threads())
