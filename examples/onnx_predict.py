@@ -116,13 +116,50 @@ def singular_vectors(molecule, size):
     return encoding
 
 
+def laplacian(molecule):
+    """Return the normalised Laplacian, shape (n, n)."""
+    adjacency = Chem.GetAdjacencyMatrix(molecule).astype(float)
+    scale = np.maximum(adjacency.sum(0), 1) ** -0.5
+    return np.eye(len(scale)) - scale[:, None] * adjacency * scale
+
+
+def with_signs(vectors, size):
+    """Return eigenvectors with their signs, and zeros where there are fewer than `size`: shape (n, size)."""
+    vectors = vectors.real.astype(np.float32)
+    return np.pad(vectors * signs(vectors), ((0, 0), (0, size - vectors.shape[1])))
+
+
+def laplacian_vectors(molecule, size):
+    """Return the eigenvectors of the Laplacian after the first: shape (n, size)."""
+    values, vectors = np.linalg.eig(laplacian(molecule))  # of equal eigenvalues, other vectors than eigh's
+    last = min(len(values) - 1, size)
+    lowest = np.argpartition(values, last)[: last + 1]
+    return with_signs(vectors[:, lowest[values[lowest].argsort()][1:]], size)
+
+
+def spectrum_vectors(molecule, size):
+    """Return the first eigenvectors of the Laplacian: shape (n, size)."""
+    return with_signs(np.linalg.eigh(laplacian(molecule))[1][:, :size], size)
+
+
+def spectrum_values(molecule, size):
+    """Return the first eigenvalues of the Laplacian, NaN where there are fewer: shape (size,)."""
+    found = np.linalg.eigh(laplacian(molecule))[0][:size].clip(0)
+    return np.pad(found, (0, size - len(found)), constant_values=np.nan)
+
+
+ENCODINGS = {"svd_self_loops": singular_vectors, "laplacian": laplacian_vectors, "spectrum": spectrum_vectors}
+
+
 def encodings(molecules, entry, shape):
     """Return the positional encodings of one input that holds them, zeros for padding; `shape` is that of the mask."""
-    if entry["name"] != "svd_self_loops":
+    if entry["name"] == "spectrum_values":
+        return np.array([spectrum_values(molecule, entry["size"]) for molecule in molecules], np.float32)
+    if entry["name"] not in ENCODINGS:
         sys.exit(f"this example does not compute the input {entry['name']}")
     padded = np.zeros((*shape, entry["shape"][-1]), np.float32)
     for i, molecule in enumerate(molecules):
-        padded[i, : molecule.GetNumAtoms()] = singular_vectors(molecule, entry["size"])
+        padded[i, : molecule.GetNumAtoms()] = ENCODINGS[entry["name"]](molecule, entry["size"])
     return padded
 
 

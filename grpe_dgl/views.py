@@ -96,3 +96,13 @@ class GraphView:
 
 
 View = PairView | GraphView
+
+
+def padded_view(view: View) -> PairView:
+    """Return the pair view whose relations the padded batches of a view have.
+
+    Of a graph view, pairs with an edge have its type, and no other distances are told apart.
+    """
+    if isinstance(view, PairView):
+        return view
+    return PairView(max_distance=1, virtual_node=view.virtual_node, encodings=view.encodings)

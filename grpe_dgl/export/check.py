@@ -14,7 +14,7 @@ from grpe_dgl.data.sources.raw_graphs import Graphs
 from grpe_dgl.data.store.arrays import ArraysInMemory
 from grpe_dgl.data.store.validation import pack
 from grpe_dgl.errors import InputError
-from grpe_dgl.export.module import padded
+from grpe_dgl.export.module import padded, relations_of
 from grpe_dgl.models.model import GraphModel
 from grpe_dgl.schema import Schema, unlabelled
 from grpe_dgl.views import DESCRIPTORS, Encoding
@@ -44,7 +44,7 @@ def require_equal(run: Run, model: GraphModel, checkpoint: Checkpoint, *, what: 
     for batch in random_batches(checkpoint):
         with torch.no_grad():
             ours = to_predictions(model(batch.graph), schema)
-        inputs = padded(batch.graph)
+        inputs = padded(batch.graph, relations_of(checkpoint.recipe.model.view, schema))
         theirs = run(*inputs)
         if schema.task.level == "node":
             theirs = theirs[:, virtual:][inputs[2][:, virtual:]]

@@ -7,11 +7,10 @@ from grpe_dgl.data.encodings.compute import KINDS
 from grpe_dgl.data.molecules.columns import ogb_features
 from grpe_dgl.data.molecules.descriptors import NAMES
 from grpe_dgl.data.molecules.standardise import RULE
-from grpe_dgl.export.module import EncodingInput, encoding_inputs
-from grpe_dgl.relations import Relations
+from grpe_dgl.export.module import EncodingInput, encoding_inputs, relations_of
 from grpe_dgl.schema import Schema
 from grpe_dgl.version import __version__
-from grpe_dgl.views import PairView
+from grpe_dgl.views import GraphView
 
 FORMAT = "grpe-dgl exported model"
 FORMAT_VERSION = 1
@@ -27,7 +26,24 @@ ATOM_LISTS = (
     "possible_is_aromatic_list",
     "possible_is_in_ring_list",
 )
+ALONG_EDGES = (
+    ": that of the edge from key (column) to query (row). An edge in the other direction is another, and a bond is one "
+    "each way. There is place for one edge from a node to another and none to itself, so that graphs with parallel "
+    "edges or self-loops cannot be predicted. All codes of pairs without an edge mean the same to this model"
+)
+_LAPLACIAN = (
+    "I - D^-1/2 A D^-1/2, where A has 1 for every edge, {edges}, 0 elsewhere, and D the column sums of A, "
+    "1 where that is 0"
+)
+_VECTORS = (
+    "of length 1, by ascending eigenvalue; the sign of each makes its largest absolute entry, the first of those "
+    "within 1e-5 of it, positive; zeros in columns that a small graph lacks, and for padding. Vectors of equal "
+    "eigenvalues are not unique, and predictions depend on which are taken"
+)
 ENCODING_RULES = {
+    "laplacian": f"the `size` eigenvectors after the first of {_LAPLACIAN}: {_VECTORS}: here those of numpy.linalg.eig",
+    "spectrum": f"the first `size` eigenvectors of {_LAPLACIAN}: {_VECTORS}: here those of numpy.linalg.eigh",
+    "spectrum_values": "the eigenvalues of `spectrum`, 0 or more; NaN for those that a graph of fewer nodes lacks",
     "svd_self_loops": (
         "singular vectors of the matrix with 1 on the diagonal and for every edge, {edges}, 0 elsewhere: by descending "
         "singular value s, U sqrt(s) in the first `size` columns and V sqrt(s) in the others; the sign of each pair of "
@@ -53,8 +69,8 @@ def contract(checkpoint: Checkpoint, *, files: dict[str, str], opset: int | None
         Of the ONNX file; None without one.
     """
     schema, view = checkpoint.schema, checkpoint.recipe.model.view
-    assert isinstance(view, PairView)  # `export` refuses models that take no padded batches
-    relations = Relations(view.max_distance, schema.num_edge_types)
+    relations = relations_of(view, schema)
+    as_given = isinstance(view, GraphView)  # the model attends along the graph's own edges
     task = schema.task
     own = relations.num_edge_types
     virtual = "the virtual node and " if view.virtual_node else ""
@@ -101,7 +117,7 @@ def contract(checkpoint: Checkpoint, *, files: dict[str, str], opset: int | None
         ],
         "virtual_node": view.virtual_node,
         "relations": {
-            "edge": "a pair with an edge has its type, 0 .. num_edge_types - 1",
+            "edge": "a pair with an edge has its type, 0 .. num_edge_types - 1" + (ALONG_EDGES if as_given else ""),
             "num_edge_types": own,
             "max_distance": relations.max_distance,
             "self": own,
@@ -109,7 +125,7 @@ def contract(checkpoint: Checkpoint, *, files: dict[str, str], opset: int | None
             "distance": {str(d): own + d for d in range(2, relations.max_distance + 1)},
             "far": own + relations.spd_far,
             "unreachable": own + relations.spd_unreachable,
-            "undirected": schema.undirected,
+            "undirected": schema.undirected and not as_given,
             "direction": "the distance of a pair is that of the shortest path from key to query"
             + (", the same both ways" if schema.undirected else ", along the edges"),
         },
@@ -120,6 +136,7 @@ def contract(checkpoint: Checkpoint, *, files: dict[str, str], opset: int | None
             "classes": list(task.classes),
             "positive": list(task.positive),
             "negative": list(task.negative),
+            "thresholds": None if checkpoint.thresholds is None else list(checkpoint.thresholds),
         },
         "vocabulary": _vocabulary(schema),
         "dataset": schema.name,

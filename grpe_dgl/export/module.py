@@ -2,14 +2,16 @@
 
 from typing import Any, NamedTuple
 
+import dgl
 import torch
 from torch import Tensor, nn
 
 from grpe_dgl.checkpoint.target_units import to_predictions
 from grpe_dgl.models.model import GraphModel
 from grpe_dgl.padded import PaddedBatch
+from grpe_dgl.relations import Relations
 from grpe_dgl.schema import Schema
-from grpe_dgl.views import DESCRIPTORS, ENCODINGS, Encoding, View
+from grpe_dgl.views import DESCRIPTORS, ENCODINGS, Encoding, View, padded_view
 
 READ_VALUES = ("spectrum",)
 """The kinds of encodings of nodes whose numbers per graph a model that can be exported reads."""
@@ -83,13 +85,20 @@ def encoding_inputs(view: View) -> list[EncodingInput]:
     return found
 
 
-def padded(pairs: Any) -> tuple[Tensor, ...]:
+def relations_of(view: View, schema: Schema) -> Relations:
+    """Return the codes of the input ``relation`` of a model with this view."""
+    return Relations(padded_view(view).max_distance, schema.num_edge_types)
+
+
+def padded(pairs: Any, relations: Relations | None = None) -> tuple[Tensor, ...]:
     """Return nodes, relation and mask of a batch of complete pair graphs, as `PaddedModel` takes them.
 
-    And the encodings and descriptors of the graphs, where the batch has some.
+    And the encodings and descriptors of the graphs, where the batch has some. `relations` is needed for a batch of
+    graphs that are no pair graphs: their codes.
     """
     sizes = pairs.batch_num_nodes().tolist()
     feat = pairs.ndata["feat"]
+    codes = pairs.edata["relation"] if "relation" in pairs.edata else _pair_codes(pairs, relations)
     most = max(sizes)
     nodes = feat.new_zeros(len(sizes), most, feat.shape[-1])
     relation = torch.zeros(len(sizes), most, most, dtype=torch.int64)
@@ -99,7 +108,7 @@ def padded(pairs: Any) -> tuple[Tensor, ...]:
     first = pair = 0
     for graph, n in enumerate(sizes):
         nodes[graph, :n] = feat[first : first + n]
-        relation[graph, :n, :n] = pairs.edata["relation"][pair : pair + n * n].view(n, n)
+        relation[graph, :n, :n] = codes[pair : pair + n * n].view(n, n)
         mask[graph, :n] = True
         for kind, encoding in zip(kinds, encodings, strict=True):
             encoding[graph, :n] = pairs.ndata[kind][first : first + n]
@@ -108,3 +117,16 @@ def padded(pairs: Any) -> tuple[Tensor, ...]:
     found = [pairs.ndata[f"{kind}_values"] for kind in valued if f"{kind}_values" in pairs.ndata]
     firsts = torch.tensor([0, *sizes[:-1]]).cumsum(0)
     return nodes, relation, mask, *encodings, *(values[firsts] for values in found)
+
+
+def _pair_codes(graphs: Any, relations: Relations | None) -> Tensor:
+    """Return the code of every pair of a batch of graphs, query by query, (pairs,): of its edge, itself or none."""
+    assert relations is not None
+    found = []
+    for graph in dgl.unbatch(graphs):
+        keys, queries = graph.edges(order="eid")
+        codes = torch.full((graph.num_nodes(), graph.num_nodes()), relations.num_edge_types + relations.spd_far)
+        codes.fill_diagonal_(relations.own)
+        codes[queries, keys] = graph.edata["feat"]
+        found.append(codes.flatten())
+    return torch.cat(found)

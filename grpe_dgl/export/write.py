@@ -17,7 +17,7 @@ from grpe_dgl.checkpoint.file import Checkpoint
 from grpe_dgl.errors import InputError
 from grpe_dgl.export.check import Run, random_batches, require_equal
 from grpe_dgl.export.contract import contract
-from grpe_dgl.export.module import PaddedModel, encoding_inputs, padded
+from grpe_dgl.export.module import PaddedModel, encoding_inputs, padded, relations_of
 from grpe_dgl.families import FAMILIES, model_class
 from grpe_dgl.io.atomic_folder import AtomicFolder
 
@@ -73,7 +73,8 @@ def export(checkpoint: Checkpoint, folder: Path, formats: Sequence[str], *, forc
 def _program(checkpoint: Checkpoint) -> torch.export.ExportedProgram:
     view = checkpoint.recipe.model.view
     model = PaddedModel(checkpoint.model(backend="dense"), checkpoint.schema, view).eval()
-    example = padded(list(random_batches(checkpoint))[-1].graph)
+    graphs = list(random_batches(checkpoint))[-1].graph
+    example = padded(graphs, relations_of(view, checkpoint.schema))
     batch, nodes = torch.export.Dim("batch", min=1), torch.export.Dim("nodes", min=1 + int(view.virtual_node))
     shapes: dict[str, Any] = {
         "nodes": {0: batch, 1: nodes},

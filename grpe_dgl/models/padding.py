@@ -22,6 +22,11 @@ class Padding(NamedTuple):
     pairs: Positions = None
     """(pairs,) int64: each pair's row in (B * N * N, ...), query by query with keys ascending; None as above."""
 
+    @property
+    def counted(self) -> Tensor | None:
+        """`mask` for a batch that is padded already, whose statistics must leave out padding; None for ragged nodes."""
+        return self.mask if self.nodes is None else None
+
     @classmethod
     def of_sizes(cls, sizes: Tensor) -> Self:
         """Return the padding of complete pair graphs with the given numbers of nodes, (B,)."""
@@ -46,6 +51,13 @@ class Padding(NamedTuple):
     def unpad_pairs(self, x: Tensor) -> Tensor:
         """Return (B, N, N, ...) as (pairs, ...)."""
         return x if self.pairs is None else x.flatten(0, 2).index_select(0, self.pairs)
+
+
+def read_out_padded(x: Tensor, mask: Tensor, readout: str) -> Tensor:
+    """Return the sum or mean, as `readout` says, of each graph's nodes, (B, width), of x (B, N, width)."""
+    counted = mask.unsqueeze(-1)
+    total = x.masked_fill(~counted, 0.0).sum(1)
+    return total if readout == "sum" else total / counted.sum(1)
 
 
 def _place(x: Tensor, position: Tensor, shape: tuple[int, ...] | torch.Size) -> Tensor:

@@ -30,7 +30,10 @@ class PostNorm(nn.Module):
         self.ffn = nn.Sequential(widen, nn.ReLU(), nn.Dropout(dropout), narrow)
         self.ffn_norm = BatchNorm(width)
 
-    def forward(self, x: Tensor, z: Tensor) -> Tensor:
-        """Return the new x, (rows, width), for attention's result z of the same shape."""
-        x = self.output_norm(x + self.output(self.dropout(z)))
-        return self.ffn_norm(x + self.ffn(x))
+    def forward(self, x: Tensor, z: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Return the new x, (rows, width), for attention's result z of the same shape.
+
+        With `mask`, x and z are padded, (..., width), and rows where it is False count in no statistics.
+        """
+        x = self.output_norm(x + self.output(self.dropout(z)), mask)
+        return self.ffn_norm(x + self.ffn(x), mask)

@@ -1,7 +1,5 @@
 """What every family that passes messages must do, on small data."""
 
-import json
-
 import dgl
 import numpy as np
 import pytest
@@ -15,8 +13,6 @@ from grpe_dgl.data.encodings.prepare import prepare_encodings
 from grpe_dgl.errors import InputError
 from grpe_dgl.families import settings_class
 from grpe_dgl.recipe import Recipe
-from grpe_dgl.training.run import Callbacks, run
-from grpe_dgl.training.stop_request import Stopped, StopRequest
 from grpe_dgl_cli.main import main
 from tests.training.tiny import write_dataset
 
@@ -144,42 +140,6 @@ def test_overfits_sixteen_graphs(tmp_path, name):
     assert losses[-1] < 0.02 < losses[0]
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_resumes_bit_for_bit_and_evaluates_the_same(tmp_path, monkeypatch, name):
-    path = write_dataset(tmp_path / "data" / "tiny", "regression")
-    recipe = recipe_of(name).override({"model.dropout": 0.2})
-    data = open_dataset(path, recipe.model)
-    whole = run(recipe, data, tmp_path / "whole")
-    stop = StopRequest()
-
-    def interrupt(update, updates, loss, rate):
-        if update == 7:
-            stop.signal = 2
-
-    with pytest.raises(Stopped):
-        run(recipe, data, tmp_path / "cut", stop=stop, callbacks=Callbacks(step=interrupt))
-    resumed = run(recipe, data, tmp_path / "cut")
-    assert resumed["splits"] == whole["splits"]
-    ours, theirs = (load_checkpoint(tmp_path / folder / "last.ckpt").weights for folder in ("whole", "cut"))
-    assert all(torch.equal(ours[key], theirs[key]) for key in ours)
-
-    monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(main, ["evaluate", "whole/best.ckpt", "--split", "test", "--json"])
-    assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["mae"] == pytest.approx(whole["splits"]["test"], rel=1e-5)
-    result = CliRunner().invoke(
-        main, ["fingerprint", "whole/best.ckpt", "data/tiny", "--layers", "2", "--out", "x.npy"]
-    )
-    assert result.exit_code == 0, result.output
-    fingerprints = np.load("x.npy")
-    assert fingerprints.shape == (28, 24)
-    np.testing.assert_allclose((fingerprints**2).sum(1), 2, rtol=1e-4)
-    result = CliRunner().invoke(main, ["info", "whole/best.ckpt"])
-    assert result.exit_code == 0 and f"{recipe.model.NAME}, 2 layers of 12" in result.stdout
-    result = CliRunner().invoke(main, ["export", "whole/best.ckpt", "--out", "exported"])
-    assert result.exit_code == 1 and f"models of the family {recipe.model.NAME} cannot be exported" in result.output
-
-
 def test_training_computes_the_encodings_and_signs_are_random(tmp_path, monkeypatch):
     write_dataset(tmp_path / "data" / "tiny", "regression")
     monkeypatch.chdir(tmp_path)
@@ -205,30 +165,6 @@ def _scaled(graph, signs):
     graph = graph.clone()
     graph.ndata["laplacian"] = graph.ndata["laplacian"] * signs
     return graph
-
-
-def test_fine_tunes_and_predicts_smiles(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    smiles = ["CCO", "c1ccccc1", "CC(=O)O", "CCN", "CCCC", "C1CC1", "CO", "CCCl", "CC#N", "C=CC", "CNC", "CCBr"]
-    rows = "".join(f"{text},{number},{number % 2}\n" for number, text in enumerate(smiles))
-    (tmp_path / "t.csv").write_text("smiles,y,c\n" + rows)
-    invoke = CliRunner().invoke
-    for target, name in (("y", "first"), ("c", "second")):
-        result = invoke(main, ["preprocess", "csv", "t.csv", "--target", target, "--name", name, "--fractions",
-                               "0.5,0.25,0.25", "--encodings", "laplacian:4"])  # fmt: skip
-        assert result.exit_code == 0, result.output
-    assert (tmp_path / "data" / "first" / "encodings" / "laplacian-4" / "nodes.bin").exists()
-    for model in ("gin_pe", "ogb_gin_vn", "pna_simple"):
-        (tmp_path / "r.yaml").write_text(recipe_of(model, epochs=1).override({"dataset": "first"}).to_yaml())
-        result = invoke(main, ["train", "r.yaml", "--out", f"runs/{model}"])
-        assert result.exit_code == 0, result.output
-        predictor = grpe_dgl.load(f"runs/{model}/best.ckpt")
-        together = predictor.predict(smiles)
-        assert together.shape == (12, 1) and np.isfinite(together).all()
-        np.testing.assert_allclose(predictor.predict(["C1CC1"]), together[5:6], rtol=1e-4, atol=1e-5)
-        (tmp_path / "f.yaml").write_text(recipe_of(model, epochs=1).override({"dataset": "second"}).to_yaml())
-        result = invoke(main, ["finetune", "--from", f"runs/{model}/best.ckpt", "f.yaml", "--out", f"tuned/{model}"])
-        assert result.exit_code == 0, result.output
 
 
 def test_settings_are_checked():

@@ -14,7 +14,7 @@ import grpe_dgl
 from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.data.batching.parts import Division, collate_parts, rows_in_order
 from grpe_dgl.export.check import random_batches
-from grpe_dgl.export.module import padded
+from grpe_dgl.export.module import padded, relations_of
 from grpe_dgl.training.run import run
 from tests.cli.invoke import grpe
 from tests.export.test_export import EXAMPLE, SMILES, WITHOUT_US
@@ -22,7 +22,7 @@ from tests.models.test_transformers import molecule_checkpoint, open_with_encodi
 from tests.training.test_padded_training import assert_same, gradients
 from tests.training.tiny import write_dataset
 
-MODELS = ["egt", "egt_virtual"]
+MODELS = ["egt", "egt_virtual", "san", "gt", "gt_without_edges"]
 
 
 def double_model(model, data):
@@ -32,7 +32,8 @@ def double_model(model, data):
 
 
 def dataset(model, kind, folder):
-    return open_with_encodings(write_dataset(folder / "tiny", kind), settings_of(model).view)
+    simple = model.startswith("gt")  # pairs have no place for self-loops and parallel edges
+    return open_with_encodings(write_dataset(folder / "tiny", kind, simple=simple), settings_of(model).view)
 
 
 @pytest.mark.parametrize("kind", ["regression", "multiclass"])
@@ -99,21 +100,29 @@ def test_a_step_off_the_cpu(model, kind, tmp_path):
     assert all(parameter.grad is not None for parameter in module.parameters() if parameter.requires_grad)
 
 
+RULES = {"egt_virtual": "singular", "san": "eigenvectors", "gt": "eigenvectors", "gt_without_edges": "eigenvectors"}
+
+
 @pytest.mark.slow  # tracing a model takes seconds
-def test_exports_and_the_example_computes_the_encodings(tmp_path):
+@pytest.mark.parametrize("model", RULES)
+def test_exports_and_the_example_computes_the_encodings(model, tmp_path):
     pytest.importorskip("onnxruntime")
-    checkpoint = molecule_checkpoint("egt_virtual", tmp_path / "m.ckpt")
+    checkpoint = molecule_checkpoint(model, tmp_path / "m.ckpt")
     grpe("export", checkpoint, "--format", "onnx", "--format", "pt2", "--out", tmp_path / "exported")
     content = json.loads((tmp_path / "exported" / "model.json").read_text())
     assert content["virtual_node"] is False
     predictor = grpe_dgl.load(checkpoint)
-    kinds = [name.split(":")[0] for name in predictor.checkpoint.recipe.model.view.encodings]
+    view = predictor.checkpoint.recipe.model.view
+    kinds = [name.split(":")[0] for name in view.encodings]
     names = [entry["name"] for entry in content["inputs"]]
-    assert names[:4] == ["nodes", "relation", "mask", *kinds] and "singular" in content["inputs"][3]["meaning"]
+    assert names[:4] == ["nodes", "relation", "mask", *kinds] and RULES[model] in content["inputs"][3]["meaning"]
+    assert names[4:] == (["spectrum_values"] if model == "san" else [])
+    assert ("parallel edges" in content["relations"]["edge"]) == model.startswith("gt")
 
     program = torch.export.load(tmp_path / "exported" / "model.pt2").module()
     for batch in random_batches(predictor.checkpoint, seed=7):
-        found = program(*padded(batch.graph)).detach().numpy()
+        inputs = padded(batch.graph, relations_of(view, predictor.schema))
+        found = program(*inputs).detach().numpy()
         np.testing.assert_allclose(found, predictor.outputs(batch), rtol=1e-4, atol=1e-5)
 
     smiles = [text for text in SMILES if text != "nonsense"]

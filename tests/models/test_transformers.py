@@ -173,9 +173,9 @@ def test_overfits_sixteen_graphs(model, tmp_path):
     assert loss.item() < 0.05
 
 
-@pytest.mark.parametrize("kind", ["regression", "multiclass"])
-def test_trains_resumes_bit_for_bit_and_evaluates(model, kind, tmp_path, monkeypatch):
-    folder = write_dataset(tmp_path / "data" / "tiny", kind)
+def test_a_task_of_nodes_resumes_bit_for_bit_and_evaluates(model, tmp_path, monkeypatch):
+    """For tasks of graphs, see `tests.models.test_every_family`."""
+    folder = write_dataset(tmp_path / "data" / "tiny", "multiclass")
     data = open_with_encodings(folder, recipe(model).model.view)
     whole = run(recipe(model), data, tmp_path / "whole")
     stop = StopRequest()
@@ -195,7 +195,6 @@ def test_trains_resumes_bit_for_bit_and_evaluates(model, kind, tmp_path, monkeyp
     result = json.loads(grpe("evaluate", "whole/best.ckpt", "--split", "test", "--json").stdout)
     assert result[whole["metric"]] == pytest.approx(whole["splits"]["test"])
     assert len(grpe("predict", "whole/best.ckpt", folder, "--split", "test").stdout.splitlines()) > 4
-    assert recipe(model).model.describe() in grpe("info", "whole/best.ckpt").stdout
 
 
 def molecule_checkpoint(model, path):
@@ -207,37 +206,6 @@ def molecule_checkpoint(model, path):
     return path
 
 
-def test_predicts_smiles_and_makes_fingerprints(model, tmp_path):
-    predictor = grpe_dgl.load(molecule_checkpoint(model, tmp_path / "m.ckpt"))
-    smiles = ["CCO", "C", "[Na+].[Cl-]", "c1ccc2c(c1)cccc2C(=O)N"]
-    together = predictor.predict(smiles)
-    apart = np.concatenate([predictor.predict([text]) for text in smiles])
-    np.testing.assert_allclose(together, apart, rtol=1e-4, atol=1e-4)
-    assert np.isfinite(together).all() and len(np.unique(together.round(5))) == 4
-    vectors = predictor.fingerprint(smiles, layers=2)
-    assert vectors.shape == (4, predictor.model.fingerprint_size(2)) and np.isfinite(vectors).all()
-    np.testing.assert_allclose((vectors**2).sum(1), 2.0, rtol=1e-4)
-
-
-def test_fine_tunes_with_a_new_head_and_refuses_another_size(model, tmp_path, monkeypatch):
-    write_dataset(tmp_path / "data" / "tiny", "regression")
-    write_dataset(tmp_path / "data" / "other", "binary")
-    data = open_with_encodings(tmp_path / "data" / "tiny", recipe(model).model.view)
-    run(recipe(model, epochs=1), data, tmp_path / "run")
-    monkeypatch.chdir(tmp_path)
-    key = settings_of(model).CHANGEABLE[0]
-    section = {**model_section(model), key: 0.25}
-    (tmp_path / "other.yaml").write_text(
-        json.dumps({"dataset": "other", "model": section, "training": {"batch_size": 4, "epochs": 1}})
-    )
-    grpe("finetune", "--from", "run/best.ckpt", "other.yaml")
-    tuned = load_checkpoint("runs/finetune_other/best.ckpt")
-    assert getattr(tuned.recipe.model, key) == 0.25
-    assert [len(tensor) for name, tensor in tuned.weights.items() if name.startswith("head.")][-1] == 3
-    with pytest.raises(InputError, match="model.layers is 2 in x, 3 was asked for; accepted: the same"):
-        settings_of(model, layers=3).require_transfer_from(settings_of(model), what="x")
-
-
 def test_settings_are_checked(model):
     for change, message in (
         ({"layers": 0}, "model.layers is 0; accepted: 1 or more"),
@@ -246,6 +214,8 @@ def test_settings_are_checked(model):
     ):
         with pytest.raises(InputError, match=message):
             settings_of(model, **change)
+    with pytest.raises(InputError, match="model.layers is 2 in x, 3 was asked for; accepted: the same"):
+        settings_of(model, layers=3).require_transfer_from(settings_of(model), what="x")
 
 
 def test_counts_parameters_without_building(model):

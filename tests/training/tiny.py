@@ -19,8 +19,11 @@ TASKS = {
 }
 
 
-def write_dataset(path, kind, count=28, seed=0, num_valid=4, valid_labels=None, targets=None):
-    """Random graphs of 3 to 7 nodes: 20 to train on, the rest for valid and test; labels missing here and there."""
+def write_dataset(path, kind, count=28, seed=0, num_valid=4, valid_labels=None, targets=None, simple=False):
+    """Random graphs of 3 to 7 nodes: 20 to train on, the rest for valid and test; labels missing here and there.
+
+    There are self-loops and parallel edges, unless `simple`.
+    """
     rng = np.random.default_rng(seed)
     graphs = []
     for _ in range(count):
@@ -28,6 +31,10 @@ def write_dataset(path, kind, count=28, seed=0, num_valid=4, valid_labels=None, 
         graph = dgl.graph((rng.integers(0, n, 2 * n), rng.integers(0, n, 2 * n)), num_nodes=n)
         graph.ndata["feat"] = torch.from_numpy(rng.integers(0, 5, (n, 2)))
         graph.edata["feat"] = torch.from_numpy(rng.integers(0, 3, 2 * n))
+        if simple:
+            src, dst = (end.numpy() for end in graph.edges())
+            _, first = np.unique(src * n + dst, return_index=True)
+            graph = dgl.edge_subgraph(graph, np.sort(first[src[first] != dst[first]]), relabel_nodes=False)
         if kind == "multiclass":  # uneven classes, some labels missing
             graph.ndata["label"] = torch.from_numpy(rng.choice([0, 0, 0, 1, 2, -1], n))
         graphs.append(graph)

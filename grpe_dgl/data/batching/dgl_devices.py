@@ -21,5 +21,5 @@ def require_dgl_device(device: torch.device, what: str = "this batch is a DGLGra
 
         raise InputError(
             f"{what} needs DGL on {device}, and this DGL ({dgl.__version__}) is built without it; accepted: the device "
-            "cpu, a model that takes padded batches (grpe, graphormer), or a build of DGL with CUDA"
+            "cpu, a model that takes padded batches (grpe, graphormer, egt, san, gt), or a build of DGL with CUDA"
         )

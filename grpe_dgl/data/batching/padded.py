@@ -14,7 +14,7 @@ from grpe_dgl.kernels.decorator import compiled, worth_loading
 from grpe_dgl.padded import PaddedBatch
 from grpe_dgl.relations import Relations
 from grpe_dgl.transforms.pair_codes import fill_relations
-from grpe_dgl.views import DESCRIPTORS, Encoding, PairView
+from grpe_dgl.views import DESCRIPTORS, Encoding, GraphView, View, padded_view
 
 FEW_PAIRS = 1 << 17
 """Padded pairs up to which numpy fills a batch faster than numba is loaded."""
@@ -26,14 +26,15 @@ def relation_dtype(num_relations: int) -> np.dtype[np.integer]:
     return np.dtype(np.uint8 if num_relations <= 256 else np.int16 if num_relations <= 2**15 else np.int32)
 
 
-def collate_padded(arrays: GraphArrays, slices: Slices, view: PairView) -> PaddedBatch:
+def collate_padded(arrays: GraphArrays, slices: Slices, view: View) -> PaddedBatch:
     """Return graphs padded to the largest of them; padding has feature 0 and relation 0.
 
     Node 0 of every graph is its virtual node, if the view has one. Features and relations outside the schema's
-    vocabulary are refused here: on a GPU they would end the process.
+    vocabulary are refused here: on a GPU they would end the process. Of a graph view, edges count in the direction in
+    which they are given, and graphs with self-loops or parallel edges, for which pairs have no place, are refused.
     """
     schema = arrays.schema
-    relations = Relations(view.max_distance, schema.num_edge_types)
+    relations = Relations(padded_view(view).max_distance, schema.num_edge_types)
     batch, most = len(slices.graphs), int(slices.num_nodes.max()) + int(view.virtual_node)
     integer = schema.node_vocabulary is not None
     nodes = np.zeros((batch, most, arrays.node_feat.shape[1]), np.int32 if integer else np.float32)
@@ -46,7 +47,7 @@ def collate_padded(arrays: GraphArrays, slices: Slices, view: PairView) -> Padde
         int(view.virtual_node),
         arrays.distance,
         (arrays.src, arrays.dst, arrays.edge_type),
-        schema.undirected,
+        schema.undirected and not isinstance(view, GraphView),
         relations.relation_of_distance(),
         (relations.own, relations.virtual, schema.num_edge_types),
         (nodes, relation),
@@ -57,12 +58,28 @@ def collate_padded(arrays: GraphArrays, slices: Slices, view: PairView) -> Padde
             hint="verify_dataset",
             value=str(arrays.path),
         )
+    if isinstance(view, GraphView):
+        _require_simple(relation, schema.num_edge_types, arrays, slices, virtual_node=view.virtual_node)
     mask = torch.from_numpy(np.arange(most) < (slices.num_nodes + int(view.virtual_node))[:, None])
     encodings = _encodings(arrays, slices, view)
     return PaddedBatch(torch.from_numpy(nodes), torch.from_numpy(relation), mask, **encodings)
 
 
-def _encodings(arrays: GraphArrays, slices: Slices, view: PairView) -> dict[str, torch.Tensor]:
+def _require_simple(
+    relation: npt.NDArray[np.integer], num_edge_types: int, arrays: GraphArrays, slices: Slices, *, virtual_node: bool
+) -> None:
+    """Raise unless every edge has a pair of its own: no self-loops, and no two edges between the same nodes."""
+    real = real_nodes(slices.num_nodes, virtual_node=virtual_node)
+    with_edge = (relation < num_edge_types) & real[:, :, None] & real[:, None, :]
+    more = np.flatnonzero(with_edge.sum((1, 2)) != slices.num_edges)
+    if len(more):
+        raise InputError(
+            f"{arrays.path}: graph {slices.graphs[more[0]]} has self-loops or parallel edges, for which a padded batch "
+            "has no place; accepted: at most one edge from a node to another"
+        )
+
+
+def _encodings(arrays: GraphArrays, slices: Slices, view: View) -> dict[str, torch.Tensor]:
     """Return the fields of a `PaddedBatch` that hold the view's encodings, of which there is at most one per field."""
     found = {}
     for name in view.encodings:

@@ -18,7 +18,7 @@ from grpe_dgl.data.batching.slices import Integers, Slices, node_rows
 from grpe_dgl.data.store.arrays import GraphArrays
 from grpe_dgl.errors import InputError
 from grpe_dgl.padded import PaddedBatch
-from grpe_dgl.views import PairView, View
+from grpe_dgl.views import View
 
 if TYPE_CHECKING:
     import dgl
@@ -86,7 +86,7 @@ class Division:
     """How batches are divided into parts."""
 
     padded: bool = False
-    """Whether a part is a `PaddedBatch` instead of a DGLGraph; its view must be a `PairView`."""
+    """Whether a part is a `PaddedBatch` instead of a DGLGraph."""
     most_groups: int = MOST_GROUPS
     """The largest number of groups of like size that a padded batch is computed in."""
     micro_batch_size: int | None = None
@@ -157,7 +157,6 @@ def collate_part(arrays: GraphArrays, slices: Slices, places: Integers, view: Vi
 
         batch = collate(arrays, own.graphs, view)
         return Part(batch.graph, batch.label, places, own.num_nodes)
-    assert isinstance(view, PairView)
     if arrays.schema.task.level == "graph":
         label = decode_labels(arrays.label[own.graphs], arrays.schema)
     else:

@@ -14,7 +14,7 @@ from grpe_dgl.models.egt.inputs import PairStates
 from grpe_dgl.models.egt.layer import EGTLayer
 from grpe_dgl.models.egt.settings import EGTSettings
 from grpe_dgl.models.model import GraphModel
-from grpe_dgl.models.padding import Padding
+from grpe_dgl.models.padding import Padding, read_out_padded
 from grpe_dgl.models.random_signs import random_signs
 from grpe_dgl.padded import PaddedBatch
 from grpe_dgl.schema import Schema
@@ -208,8 +208,7 @@ class EGT(GraphModel):
         padded = padding.pad(x)
         if self.virtual is not None:
             return padded[:, : len(self.virtual)].flatten(1)
-        mask = padding.mask.unsqueeze(-1)
-        return padded.masked_fill(~mask, 0.0).sum(1) / mask.sum(1)
+        return read_out_padded(padded, padding.mask, "mean")
 
     def _real(self, padding: Padding, x: Tensor, pairs: dgl.DGLGraph | PaddedBatch) -> Tensor:
         """Return the rows of real nodes, of a padded batch those of padding too."""

@@ -44,14 +44,21 @@ class GatedGCNLayer(nn.Module):
 
         Without `update_edges`, for the last layer, the edge states are returned as they are.
         """
-        gate = self.edge_gate(edge) + dgl.ops.u_add_v(graph, self.source_gate(x), self.target_gate(x))
+        own, neighbour, source, target = self._node_maps(x)
+        gate = self.edge_gate(edge) + dgl.ops.u_add_v(graph, source, target)
         weight = torch.sigmoid(gate)
-        total = dgl.ops.u_mul_e_sum(graph, self.neighbour_map(x), weight)
+        total = dgl.ops.u_mul_e_sum(graph, neighbour, weight)
         mean = total / (dgl.ops.copy_e_sum(graph, weight) + EPSILON)
-        x = self.dropout(x + F.relu(self.node_norm(self.self_map(x) + mean)))
+        x = self.dropout(x + F.relu(self.node_norm(own + mean)))
         if update_edges:
             edge = self.dropout(edge + F.relu(self.edge_norm(gate)))
         return x, edge
+
+    def _node_maps(self, x: Tensor) -> list[Tensor]:
+        """Return A x, B x, D x and E x, (N, hidden_size) each, by a single product: faster than four."""
+        maps = (self.self_map, self.neighbour_map, self.source_gate, self.target_gate)
+        weight, bias = torch.cat([each.weight for each in maps]), torch.cat([each.bias for each in maps])
+        return [part.contiguous() for part in F.linear(x, weight, bias).chunk(4, -1)]
 
 
 class GatedGCN(BenchmarkModel):

@@ -9,12 +9,14 @@ from torch.nn import functional as F
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.models.edges import EdgeColumns
-from grpe_dgl.models.gt.layer import GTLayer
+from grpe_dgl.models.gt.layer import GTLayer, PaddedEdges
 from grpe_dgl.models.gt.settings import GTSettings
 from grpe_dgl.models.halving_head import HalvingHead
 from grpe_dgl.models.model import GraphModel
 from grpe_dgl.models.nodes import node_input
+from grpe_dgl.models.padding import read_out_padded
 from grpe_dgl.models.random_signs import random_signs
+from grpe_dgl.padded import PaddedBatch
 from grpe_dgl.schema import Schema
 
 
@@ -35,6 +37,7 @@ class GT(GraphModel):
     """
 
     reads: ClassVar = "graph"
+    takes_padded: ClassVar = True
     has_attention: ClassVar = True
 
     def __init__(self, settings: GTSettings, schema: Schema) -> None:
@@ -42,6 +45,7 @@ class GT(GraphModel):
         self.level = schema.task.level
         self.readout = settings.readout
         self.laplacian_size = settings.laplacian_size
+        self.num_edge_types = schema.num_edge_types
         self.hidden_size = width = settings.hidden_size
         self.nodes = node_input(schema, width)
         self.edges = EdgeColumns(schema.edge_columns, width) if settings.edge_features else None
@@ -60,8 +64,12 @@ class GT(GraphModel):
         """Build the model for data of a schema."""
         return cls(settings, schema)
 
-    def forward(self, graph: dgl.DGLGraph) -> Tensor:
-        """Predict: (graphs, outputs) at graph level, (nodes, outputs) at node level."""
+    def forward(self, graph: dgl.DGLGraph | PaddedBatch) -> Tensor:
+        """Predict: (graphs, outputs) at graph level, (nodes, outputs) at node level.
+
+        Of a `PaddedBatch`, (B, outputs), (B, N, outputs), where rows of padding mean nothing. Its relations have no
+        place for self-loops and parallel edges, each of which counts on its own in a DGLGraph.
+        """
         x = self.encode(graph)[0][-1]
         return self.head(self._read_out(graph, x) if self.level == "graph" else x)
 
@@ -74,20 +82,24 @@ class GT(GraphModel):
         """Return how many numbers a fingerprint from the last `layers` layers has."""
         return layers * self.hidden_size
 
-    def fingerprint(self, graph: dgl.DGLGraph, layers: int) -> Tensor:
+    def fingerprint(self, graph: dgl.DGLGraph | PaddedBatch, layers: int) -> Tensor:
         """Return the readout after each of the last `layers` layers, (graphs, size)."""
         hidden = self.encode(graph)[0][-layers:]
         return torch.cat([F.normalize(self._read_out(graph, x).float(), dim=-1) for x in hidden], -1)
 
-    def encode(self, graph: dgl.DGLGraph, *, last_edges: bool = False) -> tuple[list[Tensor], list[Tensor]]:
+    def encode(
+        self, graph: dgl.DGLGraph | PaddedBatch, *, last_edges: bool = False
+    ) -> tuple[list[Tensor], list[Tensor]]:
         """Return nodes and edges after every layer, (N, hidden_size) and (M, hidden_size) each.
 
-        The last layer updates edges only with `last_edges`.
+        Of a `PaddedBatch`, (B, N, hidden_size) and (B, N, N, hidden_size). The last layer updates edges only with
+        `last_edges`.
         """
         x, e = self._embed(graph)
+        along = self._padded_edges(graph) if isinstance(graph, PaddedBatch) else graph
         nodes, edges = [], []
         for index, layer in enumerate(self.layers):
-            x, e = layer(graph, x, e, update_edges=last_edges or index < len(self.layers) - 1)
+            x, e = layer(along, x, e, update_edges=last_edges or index < len(self.layers) - 1)
             nodes.append(x)
             if e is not None:
                 edges.append(e)
@@ -103,22 +115,39 @@ class GT(GraphModel):
             x, e = layer(graph, x, e)
         return found
 
-    def _embed(self, graph: dgl.DGLGraph) -> tuple[Tensor, Tensor | None]:
+    def _embed(self, graph: dgl.DGLGraph | PaddedBatch) -> tuple[Tensor, Tensor | None]:
         """Return nodes and edges as the first layer takes them."""
-        x = self.nodes(self.nodes.check(graph.ndata["feat"]))
+        if isinstance(graph, PaddedBatch):
+            feat, vectors = graph.nodes, graph.encoding
+            kind = graph.relation.long().clamp(max=self.num_edge_types - 1)  # anything valid where there is no edge
+        else:
+            feat, vectors = self.nodes.check(graph.ndata["feat"]), self._eigenvectors(graph)
+            kind = graph.edata["feat"] if self.edges is None else self.edges.check(graph.edata["feat"])
+        x = self.nodes(feat)
         if self.laplacian is not None:
-            x = x + self.laplacian(self._eigenvectors(graph).to(x.dtype))
-        e = None if self.edges is None else self.edges(self.edges.check(graph.edata["feat"]))
-        return self.input_dropout(x), e
+            assert vectors is not None
+            if self.training:
+                vectors = vectors * random_signs(self.laplacian_size, like=vectors)
+            x = x + self.laplacian(vectors.to(x.dtype))
+        return self.input_dropout(x), None if self.edges is None else self.edges(kind)
 
-    def _eigenvectors(self, graph: dgl.DGLGraph) -> Tensor:
-        """Return (N, laplacian_size), in training with a random sign per column."""
+    def _padded_edges(self, batch: PaddedBatch) -> PaddedEdges:
+        """Return which pairs of a padded batch have an edge."""
+        real = batch.mask.unsqueeze(-1) & batch.mask.unsqueeze(-2)
+        return PaddedEdges(batch.mask, (batch.relation < self.num_edge_types) & real)
+
+    def _eigenvectors(self, graph: dgl.DGLGraph) -> Tensor | None:
+        """Return (N, laplacian_size), or None if the model reads none."""
+        if self.laplacian is None:
+            return None
         shape = tuple(graph.ndata["laplacian"].shape) if "laplacian" in graph.ndata else None
         if shape != (graph.num_nodes(), self.laplacian_size):
             raise InputError(f'ndata["laplacian"] has shape {shape}; accepted: (N, {self.laplacian_size})')
-        vectors = graph.ndata["laplacian"]
-        return vectors * random_signs(self.laplacian_size, like=vectors) if self.training else vectors
+        vectors: Tensor = graph.ndata["laplacian"]
+        return vectors
 
-    def _read_out(self, graph: dgl.DGLGraph, x: Tensor) -> Tensor:
+    def _read_out(self, graph: dgl.DGLGraph | PaddedBatch, x: Tensor) -> Tensor:
         """Return the mean or sum of each graph's nodes, (graphs, hidden_size)."""
+        if isinstance(graph, PaddedBatch):
+            return read_out_padded(x, graph.mask, self.readout)
         return dgl.ops.segment_reduce(graph.batch_num_nodes(), x, reducer=self.readout)

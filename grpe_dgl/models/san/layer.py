@@ -22,6 +22,15 @@ class EdgePairs(NamedTuple):
     """(P,): the edge's type."""
 
 
+class PaddedPairs(NamedTuple):
+    """All pairs of a padded batch."""
+
+    has_edge: Tensor
+    """(B, N, N) bool: False where a node is padding."""
+    kind: Tensor
+    """(B, N, N): the edge's type; anything valid where there is none."""
+
+
 class SANLayer(nn.Module):
     r"""Attention of every node to all others of its graph.
 
@@ -56,18 +65,18 @@ class SANLayer(nn.Module):
         self.update = PostNorm(hidden_size, dropout)
 
     def forward(
-        self, padding: Padding, x: Tensor, pairs: EdgePairs, edge_table: Tensor, added_vector: Tensor
+        self, padding: Padding, x: Tensor, pairs: EdgePairs | PaddedPairs, edge_table: Tensor, added_vector: Tensor
     ) -> Tensor:
-        """Return x after the block, (nodes, hidden_size).
+        """Return x after the block, (nodes, hidden_size), or padded (B, N, hidden_size).
 
         Parameters
         ----------
         padding
             The batch's.
         x
-            (nodes, hidden_size).
+            (nodes, hidden_size), or padded.
         pairs
-            Those with an edge.
+            Those with an edge, or if x is padded all.
         edge_table
             (E, hidden_size): the vector of every edge type.
         added_vector
@@ -75,10 +84,10 @@ class SANLayer(nn.Module):
         """
         weights, v = self._weights_and_values(padding, x, pairs, edge_table, added_vector)
         z = weights @ v / (weights.sum(-1, keepdim=True) + 1e-6)
-        return self.update(x, padding.unpad(z.transpose(1, 2).flatten(-2)))
+        return self.update(x, padding.unpad(z.transpose(1, 2).flatten(-2)), padding.counted)
 
     def weights(
-        self, padding: Padding, x: Tensor, pairs: EdgePairs, edge_table: Tensor, added_vector: Tensor
+        self, padding: Padding, x: Tensor, pairs: EdgePairs | PaddedPairs, edge_table: Tensor, added_vector: Tensor
     ) -> Tensor:
         """Return w_ij / sum_j w_ij of the arguments of `forward`, (pairs, H): zero for a node itself."""
         weights, _ = self._weights_and_values(padding, x, pairs, edge_table, added_vector)
@@ -87,22 +96,27 @@ class SANLayer(nn.Module):
         return padding.unpad_pairs(weights.permute(0, 2, 3, 1))
 
     def _weights_and_values(
-        self, padding: Padding, x: Tensor, pairs: EdgePairs, edge_table: Tensor, added_vector: Tensor
+        self, padding: Padding, x: Tensor, pairs: EdgePairs | PaddedPairs, edge_table: Tensor, added_vector: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return w, (B, H, N, N), and v, (B, H, N, D)."""
-        parts = self.projections(x).unflatten(-1, (5, self.num_heads, -1))  # (nodes, 5, H, D)
+        parts = self.projections(x).unflatten(-1, (5, self.num_heads, -1))  # (nodes, 5, H, D), or padded
         scale = parts.shape[-1] ** -0.5
-        q, k = parts[:, 0], parts[:, 1]
+        q, k = parts[..., 0, :, :], parts[..., 1, :, :]
         table = (self.edge(edge_table) * scale).unflatten(-1, (self.num_heads, -1))  # (E, H, D)
-        near = (q[pairs.query] * k[pairs.key] * table[pairs.kind]).sum(-1)  # (P, H)
+        if isinstance(pairs, EdgePairs):
+            near = (q[pairs.query] * k[pairs.key] * table[pairs.kind]).sum(-1)  # (P, H)
+        else:
+            near = (q.unsqueeze(2) * k.unsqueeze(1) * table[pairs.kind]).sum(-1)  # (B, N, N, H)
         near = near.clamp(-5, 5).exp() / (1 + self.gamma)
 
-        q, k, v = padding.pad(parts[:, 2:]).permute(2, 0, 3, 1, 4).unbind(0)  # (B, H, N, D) each
+        q, k, v = padding.pad(parts[..., 2:, :, :]).permute(2, 0, 3, 1, 4).unbind(0)  # (B, H, N, D) each
         factor = (self.added(added_vector) * scale).view(self.num_heads, 1, -1)
         far = ((q * factor) @ k.transpose(-1, -2)).clamp(-5, 5).exp() * (self.gamma / (1 + self.gamma))
         counted = padding.mask[:, None, None, :] & ~torch.eye(far.shape[-1], dtype=torch.bool, device=far.device)
         far = far * counted  # (B, H, N, N): no padding, and not a node itself
 
+        if isinstance(pairs, PaddedPairs):
+            return torch.where(pairs.has_edge.unsqueeze(1), near.permute(0, 3, 1, 2).to(far.dtype), far), v
         batch, heads, nodes, _ = far.shape
         weights = far.permute(0, 2, 3, 1).reshape(-1, heads).index_copy(0, pairs.place, near.to(far.dtype))
         return weights.view(batch, nodes, nodes, heads).permute(0, 3, 1, 2), v

@@ -13,16 +13,17 @@ from grpe_dgl.models.edges import EdgeColumns
 from grpe_dgl.models.halving_head import HalvingHead
 from grpe_dgl.models.model import GraphModel
 from grpe_dgl.models.nodes import node_input
-from grpe_dgl.models.padding import Padding
+from grpe_dgl.models.padding import Padding, read_out_padded
 from grpe_dgl.models.random_signs import random_signs
 from grpe_dgl.models.san.encoding import SpectralEncoding
-from grpe_dgl.models.san.layer import EdgePairs, SANLayer
+from grpe_dgl.models.san.layer import EdgePairs, PaddedPairs, SANLayer
 from grpe_dgl.models.san.settings import SANSettings
+from grpe_dgl.padded import PaddedBatch
 from grpe_dgl.relations import Relations
 from grpe_dgl.schema import Schema
 from grpe_dgl.transforms.pair_structure import require_codes
 
-LayerInput = tuple[Padding, Tensor, EdgePairs, Tensor, Tensor]
+LayerInput = tuple[Padding, Tensor, EdgePairs | PaddedPairs, Tensor, Tensor]
 
 
 class SAN(GraphModel):
@@ -41,6 +42,7 @@ class SAN(GraphModel):
     """
 
     reads: ClassVar = "pairs"
+    takes_padded: ClassVar = True
     has_attention: ClassVar = True
 
     def __init__(self, settings: SANSettings, schema: Schema) -> None:
@@ -74,8 +76,12 @@ class SAN(GraphModel):
         """Build the model for data of a schema."""
         return cls(settings, schema)
 
-    def forward(self, pairs: dgl.DGLGraph) -> Tensor:
-        """Predict: (graphs, outputs) at graph level, (nodes, outputs) at node level."""
+    def forward(self, pairs: dgl.DGLGraph | PaddedBatch) -> Tensor:
+        """Predict: (graphs, outputs) at graph level, (nodes, outputs) at node level.
+
+        Of a `PaddedBatch` without a virtual node in row 0: (B, outputs), (B, N, outputs), where rows of padding mean
+        nothing.
+        """
         x = self.encode(pairs)[-1]
         return self.head(self._read_out(pairs, x) if self.level == "graph" else x)
 
@@ -88,13 +94,13 @@ class SAN(GraphModel):
         """Return how many numbers a fingerprint from the last `layers` layers has."""
         return layers * self.hidden_size
 
-    def fingerprint(self, pairs: dgl.DGLGraph, layers: int) -> Tensor:
+    def fingerprint(self, pairs: dgl.DGLGraph | PaddedBatch, layers: int) -> Tensor:
         """Return the readout after each of the last `layers` layers, (graphs, size)."""
         hidden = self.encode(pairs)[-layers:]
         return torch.cat([F.normalize(self._read_out(pairs, x).float(), dim=-1) for x in hidden], -1)
 
-    def encode(self, pairs: dgl.DGLGraph) -> list[Tensor]:
-        """Return x after every layer, (N, hidden_size) each."""
+    def encode(self, pairs: dgl.DGLGraph | PaddedBatch) -> list[Tensor]:
+        """Return x after every layer, (N, hidden_size) each, or padded (B, N, hidden_size)."""
         x, arguments = self._embed(pairs)
         hidden = []
         for layer in self.layers:
@@ -112,19 +118,34 @@ class SAN(GraphModel):
             x = layer(*arguments(x))
         return found
 
-    def _embed(self, pairs: dgl.DGLGraph) -> tuple[Tensor, Callable[[Tensor], LayerInput]]:
+    def _embed(self, pairs: dgl.DGLGraph | PaddedBatch) -> tuple[Tensor, Callable[[Tensor], LayerInput]]:
         """Return what the first layer takes, (N, hidden_size), and from such a state to the arguments of a layer."""
-        self._check(pairs)
-        x = self.nodes(self.nodes.check(pairs.ndata["feat"]))
-        vectors, values = (pairs.ndata[name].to(x.dtype) for name in ("spectrum", "spectrum_values"))
+        read = self._read_padded(pairs) if isinstance(pairs, PaddedBatch) else self._read_pairs(pairs)
+        padding, feat, vectors, values, with_edge = read
+        x = self.nodes(feat)
+        vectors, values = vectors.to(x.dtype), values.to(x.dtype)
         if self.training and self.random_signs:
             vectors = vectors * random_signs(self.eigenvectors, like=vectors)
         x = self.input_dropout(torch.cat([x, self.encoding(vectors, values).to(x.dtype)], -1))
-        padding = Padding.of_sizes(pairs.batch_num_nodes())
-        with_edge = self._edge_pairs(pairs, padding)
         table = self.edges(torch.arange(self.num_edge_types, device=x.device))
         added = table[0] if self.added is None else self.added
         return x, lambda x: (padding, x, with_edge, table, added)
+
+    def _read_pairs(self, pairs: dgl.DGLGraph) -> tuple[Padding, Tensor, Tensor, Tensor, EdgePairs]:
+        """Return the padding, features (N, F), eigenvectors and values, (N, m) each, and the pairs with an edge."""
+        self._check(pairs)
+        padding = Padding.of_sizes(pairs.batch_num_nodes())
+        spectrum = pairs.ndata["spectrum"], pairs.ndata["spectrum_values"]
+        return padding, self.nodes.check(pairs.ndata["feat"]), *spectrum, self._edge_pairs(pairs, padding)
+
+    def _read_padded(self, batch: PaddedBatch) -> tuple[Padding, Tensor, Tensor, Tensor, PaddedPairs]:
+        """Return the same of a padded batch: features (B, N, F), eigenvectors and values (B, N, m), and all pairs."""
+        assert batch.encoding is not None and batch.encoding_values is not None
+        real = batch.mask.unsqueeze(-1) & batch.mask.unsqueeze(-2)
+        relation = batch.relation.long()
+        pairs = PaddedPairs((relation < self.num_edge_types) & real, relation.clamp(max=self.num_edge_types - 1))
+        values = batch.encoding_values.unsqueeze(1).expand_as(batch.encoding)
+        return Padding(batch.mask), batch.nodes, batch.encoding, values, pairs
 
     def _edge_pairs(self, pairs: dgl.DGLGraph, padding: Padding) -> EdgePairs:
         """Return the pairs that have an edge."""
@@ -134,8 +155,10 @@ class SAN(GraphModel):
         assert padding.pairs is not None
         return EdgePairs(queries[chosen].long(), keys[chosen].long(), padding.pairs[chosen], relation[chosen].long())
 
-    def _read_out(self, pairs: dgl.DGLGraph, x: Tensor) -> Tensor:
+    def _read_out(self, pairs: dgl.DGLGraph | PaddedBatch, x: Tensor) -> Tensor:
         """Return the sum or mean of each graph's nodes, (graphs, hidden_size)."""
+        if isinstance(pairs, PaddedBatch):
+            return read_out_padded(x, pairs.mask, self.readout)
         return dgl.ops.segment_reduce(pairs.batch_num_nodes(), x, reducer=self.readout)
 
     def _check(self, pairs: dgl.DGLGraph) -> None:

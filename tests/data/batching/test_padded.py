@@ -3,6 +3,7 @@
 import dataclasses
 import types
 
+import dgl
 import numpy as np
 import pytest
 import torch
@@ -15,11 +16,13 @@ from grpe_dgl.data.batching.parts import Division, collate_parts, rows_in_order
 from grpe_dgl.data.batching.slices import Slices
 from grpe_dgl.data.encodings.prepare import prepare_encodings
 from grpe_dgl.errors import InputError
-from grpe_dgl.export.module import padded
-from grpe_dgl.views import PairView
+from grpe_dgl.export.module import padded, relations_of
+from grpe_dgl.views import GraphView, PairView
 from tests.training.tiny import write_dataset
 
 VIEW = PairView(max_distance=2)
+# Both directions of an edge; a self-loop; two edges from 0 to 1.
+EDGES = [([0, 1, 1], [1, 0, 2]), ([0, 1], [1, 1]), ([0, 0], [1, 1])]
 
 
 @pytest.fixture(scope="module", params=["regression", "multiclass"])
@@ -40,6 +43,39 @@ def test_equals_the_pair_graph(data):
     nodes, relation, mask = padded(collate(data.store, index, VIEW).graph)
     assert torch.equal(batch.mask, mask) and batch.relation.dtype == torch.uint8
     assert torch.equal(batch.nodes.long(), nodes) and torch.equal(batch.relation.long(), relation)
+
+
+def test_of_a_graph_view_edges_count_as_they_are_given(tmp_path):
+    data = grpe_dgl.data.load(write_dataset(tmp_path / "tiny", "regression", simple=True))
+    index = np.array([3, 0, 17, 9])
+    batch = collate_padded(data.store, Slices.of(data.store, index), GraphView())
+    graph = collate(data.store, index, GraphView()).graph
+    nodes, relation, mask = padded(graph, relations_of(GraphView(), data.schema))
+    assert torch.equal(batch.mask, mask) and torch.equal(batch.nodes.long(), nodes)
+    is_edge = relation < data.schema.num_edge_types
+    assert torch.equal(batch.relation.long()[is_edge], relation[is_edge])
+    real = mask.unsqueeze(-1) & mask.unsqueeze(-2)
+    assert int((batch.relation < data.schema.num_edge_types)[real].sum()) == graph.num_edges()
+
+
+def test_a_graph_view_has_no_place_for_self_loops_and_parallel_edges(tmp_path):
+    graphs = [dgl.graph((torch.tensor(src), torch.tensor(dst)), num_nodes=3) for src, dst in EDGES]
+    for graph in graphs:
+        graph.ndata["feat"] = torch.zeros(3, 1, dtype=torch.int64)
+        graph.edata["feat"] = torch.zeros(graph.num_edges(), dtype=torch.int64)
+    grpe_dgl.data.write(
+        tmp_path / "own", graphs, np.zeros((3, 1)), {"train": range(3)}, task="regression", node_vocabulary=(1,)
+    )
+    store = grpe_dgl.data.load(tmp_path / "own").store
+    for number, has_place in enumerate([True, False, False]):
+        slices = Slices.of(store, np.array([number]))
+        if has_place:
+            collate_padded(store, slices, GraphView())
+        else:
+            with pytest.raises(
+                InputError, match=f"graph {number} has self-loops or parallel edges, .* accepted: at most"
+            ):
+                collate_padded(store, slices, GraphView())
 
 
 @pytest.mark.parametrize("count, dtype", [(256, np.uint8), (257, np.int16), (2**15, np.int16), (2**15 + 1, np.int32)])

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from grpe_dgl.models.san.wide_ffn import EncodingLayer, dropped_positions
+from grpe_dgl.models.san.encoding_layer import EncodingLayer, dropped_positions
 
 
 def test_without_dropout_it_is_torchs_layer_forward_and_backward():
@@ -12,9 +12,11 @@ def test_without_dropout_it_is_torchs_layer_forward_and_backward():
     theirs = nn.TransformerEncoderLayer(4, 2, 13, 0.0, batch_first=True).double()
     theirs.load_state_dict(ours.state_dict())
     x = torch.randn(3, 5, 4).double()
-    for layer in (ours, theirs):
-        layer(x).square().sum().backward()
-    torch.testing.assert_close(ours(x), theirs(x), rtol=0, atol=1e-13)
+    missing = torch.tensor([[False] * 5, [False] * 3 + [True] * 2, [False] + [True] * 4])
+    both = [ours(x, missing), theirs(x, src_key_padding_mask=missing)]
+    for found in both:
+        found[~missing].square().sum().backward()
+    torch.testing.assert_close(both[0][~missing], both[1][~missing], rtol=0, atol=1e-13)
     for (name, one), other in zip(ours.named_parameters(), theirs.parameters(), strict=True):
         torch.testing.assert_close(one.grad, other.grad, rtol=0, atol=1e-12, msg=name)
 
