@@ -1,7 +1,9 @@
 """``grpe evaluate``: measure a model on a split."""
 
+import contextlib
 import json
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +13,7 @@ from grpe_dgl.messages import counted
 
 from ..support.device import choose_device
 from ..support.make_encodings import make_encodings
-from ..support.options import CheckpointFile, data_option, device_option, raw_dir_option
+from ..support.options import CheckpointFile, data_option, device_option, raw_dir_option, require_file
 from ..support.progress import progress_so_far
 from ..support.resolve_dataset import dataset_of_checkpoint, resolve_dataset
 from ..support.terminal import echo
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 
 @click.command("evaluate")
 @click.argument("checkpoint", type=CheckpointFile(), metavar="CKPT")
-@click.option("--split", default="test", show_default=True, help="train, valid, test, ...")
+@click.argument("table", required=False, type=click.Path(path_type=Path), metavar="[TABLE]")
+@click.option("--split", help="train, valid, test, ...  [default: test; of TABLE all rows]")
 @click.option("--metric", "metrics", multiple=True, help="Repeat it for more.  [default: the metric of the training]")
 @click.option("--dataset", help="Another dataset that fits: a name inside --data or a folder.")
 @data_option
@@ -33,10 +36,14 @@ if TYPE_CHECKING:
 @device_option
 @click.option("--submission", type=click.Path(path_type=Path), help="PCQM4M: write OGB's submission file to a folder.")
 @click.option("--allow-overlap", is_flag=True, help="Measure other data even if the model was trained on some of it.")
+@click.option("--smiles", help="The column of TABLE with the molecules.  [default: smiles, SMILES, ...]")
+@click.option("--sheet", help="Of an Excel workbook.  [default: the first with a column of SMILES]")
+@click.option("--decimal", type=click.Choice([".", ","]), help="Decimal separator of TABLE.  [default: .]")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def evaluate_command(
     checkpoint: Path,
-    split: str,
+    table: Path | None,
+    split: str | None,
     metrics: tuple[str, ...],
     dataset: str | None,
     data: Path,
@@ -45,16 +52,28 @@ def evaluate_command(
     device: str,
     submission: Path | None,
     allow_overlap: bool,
+    smiles: str | None,
+    sheet: str | None,
+    decimal: str | None,
     as_json: bool,
 ) -> None:
-    """Measure the model in CKPT on a split of a dataset.
+    """Measure the model in CKPT on a split, or on TABLE.
 
-    The dataset is the one it was trained on, or another one that fits.
+    The dataset is the one it was trained on, or another one that fits. TABLE is a table of molecules, as `grpe predict`
+    reads it, with a column for every target of the model by its name.
     """
+    of_dataset = {"--split": split, "--dataset": dataset, "--batch-size": batch_size, "--submission": submission}
+    of_table = {"--smiles": smiles, "--sheet": sheet, "--decimal": decimal}
+    for option, value in (of_table if table is None else of_dataset).items():
+        if value is not None:
+            raise click.UsageError(f"{option} goes with {'TABLE' if table is None else 'a dataset, not with TABLE'}")
+    split = split or "test"
     from grpe_dgl.checkpoint.file import load_checkpoint
+    from grpe_dgl.data.tables.number_format import NumberFormat
     from grpe_dgl.objectives import METRICS_OF_KIND
     from grpe_dgl.training.submission import write_submission
     from grpe_dgl.workflows.evaluate import evaluate
+    from grpe_dgl.workflows.evaluate_table import evaluate_table
 
     saved = load_checkpoint(checkpoint)
     task = saved.schema.task
@@ -62,10 +81,26 @@ def evaluate_command(
         if name not in METRICS_OF_KIND[task.kind]:
             accepted = ", ".join(METRICS_OF_KIND[task.kind])
             raise click.UsageError(f"--metric {name}: accepted for {task.kind}: {accepted}")
+    if table is not None:
+        require_file(table)
+        with _warnings_shown():
+            measured = evaluate_table(
+                saved,
+                table,
+                smiles=smiles,
+                sheet=sheet,
+                metrics=metrics,
+                numbers=NumberFormat(decimal or "."),
+                allow_overlap=allow_overlap,
+                device=choose_device(device),
+                source=str(checkpoint),
+                progress=progress_so_far(table.name, "molecules"),
+            )
+        _print(measured, as_json=as_json)
+        return
     folder = resolve_dataset(dataset or dataset_of_checkpoint(checkpoint, saved), data, raw_dir)
     make_encodings(folder, saved.recipe.model.view.encodings)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+    with _warnings_shown():
         evaluation = evaluate(
             saved,
             folder,
@@ -77,14 +112,22 @@ def evaluate_command(
             device=choose_device(device),
             progress=progress_so_far(f"{folder.name} {split}", "graphs"),
         )
-    for warning in caught:
-        echo(f"warning: {warning.message}", err=True)
     _warn_of_other_names(task, evaluation.task, folder)
     if submission is not None:
         path = write_submission(evaluation.predictions, evaluation.dataset, split, submission)
         echo(f"written: {path}")
     if evaluation.metrics:
         _print(evaluation, as_json=as_json)
+
+
+@contextlib.contextmanager
+def _warnings_shown() -> Iterator[None]:
+    """Print the library's warnings as messages."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for warning in caught:
+        echo(f"warning: {warning.message}", err=True)
 
 
 def _print(evaluation: "Evaluation", *, as_json: bool) -> None:

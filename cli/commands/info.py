@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--verify", is_flag=True, help="Compare every array with its hash in the manifest.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def info_command(path: Path | None, system: bool, verify: bool, as_json: bool) -> None:
-    """Describe PATH: a dataset, a checkpoint, a run's folder or a shipped model."""
+    """Describe PATH: a dataset, checkpoint, run or shipped model."""
     if system:
         if path is not None or verify:
             raise click.UsageError("--system goes with neither PATH nor --verify")

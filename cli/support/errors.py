@@ -29,7 +29,9 @@ HINTS = {
     "from_scratch": "--from-scratch starts from random weights",
     "import_weights": "`grpe import {value} --heads HEADS --dataset DATASET --out CKPT` makes a checkpoint of them",
     "labels_missing": "correct the cells, or --bad-labels missing takes them for missing labels",
-    "make_calibration": "`grpe fit TABLE --target COLUMN` calibrates on its test split, with --folds 5 on every row",
+    "measure_anyway": "--allow-overlap measures it all the same",
+    "make_calibration": "of a finished run, `grpe train RECIPE --out {value} --resume` calibrates on the test split; "
+    "`grpe fit TABLE --target COLUMN` does too, with --folds 5 on every row",
     "make_encoding": "`grpe preprocess DATASET --encodings {value}` computes it",
     "make_dataset": "make one with `grpe preprocess`",
     "other_metric": _OTHER_SPLIT + "; or --set training.metric={value}",

@@ -13,7 +13,7 @@ from grpe_dgl.messages import counted
 
 from .device import choose_device
 from .errors import HINTS, INTERRUPTED, TERMINATED
-from .first_process import say
+from .first_process import is_first_process, say
 from .make_encodings import make_encodings
 from .run_display import curve, data_line, model_line, result_lines, show_run
 from .terminal import echo
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from grpe_dgl.workflows.plan import FinishedRun, PlannedRun
 
 Result = TypeVar("Result")
+MOST_LINES = 5
 EXIT_CODES: dict[int | None, int] = {None: 0, signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 
 
@@ -71,6 +72,20 @@ def show_experiment(
         options,
     )
     show_results(finished, recipe, out)
+    if is_first_process():
+        _calibrate(finished, dataset_folder, out)
+
+
+def _calibrate(finished: "Sequence[FinishedRun]", dataset_folder: Path, out: Path) -> None:
+    """Calibrate the models for `grpe predict --interval`, and print what was found unless there are many targets."""
+    from grpe_dgl.data.store.manifest import Manifest
+    from grpe_dgl.workflows.calibrate import calibrate_runs
+
+    for folder, calibration in calibrate_runs(finished, dataset_folder, out).items():
+        lines = calibration.describe(Manifest.read(dataset_folder).schema.task)
+        if folder == out and len(lines) <= MOST_LINES:
+            for line in lines:
+                say(line)
 
 
 def train_and_show(

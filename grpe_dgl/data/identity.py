@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 
 from grpe_dgl.data.batching.slices import Slices
+from grpe_dgl.data.store.arrays import GraphArrays
 from grpe_dgl.data.store.store import Store
 from grpe_dgl.errors import InputError
 from grpe_dgl.kernels.decorator import compiled
@@ -89,7 +90,7 @@ class DataIdentity:
         return cls({str(name): str(value) for name, value in plain["arrays"].items()}, hashes)
 
 
-def graph_hashes(store: Store, index: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+def graph_hashes(store: GraphArrays, index: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
     """Return a 64-bit hash of each graph numbered `index`, (B,): of its nodes' features and its edges as stored.
 
     It does not depend on the integer types of the arrays, which differ between datasets. Of a million different graphs,

@@ -136,6 +136,7 @@ def contract(checkpoint: Checkpoint, *, files: dict[str, str], opset: int | None
             "classes": list(task.classes),
             "positive": list(task.positive),
             "negative": list(task.negative),
+            "thresholds": None if checkpoint.thresholds is None else list(checkpoint.thresholds),
         },
         "vocabulary": _vocabulary(schema),
         "dataset": schema.name,

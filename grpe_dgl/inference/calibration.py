@@ -16,6 +16,8 @@ from grpe_dgl.messages import counted, significant
 from grpe_dgl.schema import Task
 
 FILE = "calibration.json"
+PUBLISHED = "published"
+"""The rule of datasets that come with their splits."""
 FORMAT_VERSION = 1
 Array = npt.NDArray[Any]
 
@@ -80,6 +82,11 @@ class Calibration:
         """What must be known of the intervals' coverage; None for a random split."""
         if self.split == "random":
             return None
+        if self.split == PUBLISHED:
+            return (
+                "the intervals were calibrated on the dataset's own test split: the coverage holds for molecules like "
+                "those, and may be another for others"
+            )
         return (
             f"the rows that the intervals were calibrated on were divided by the rule {self.split!r}, so new molecules "
             "are not exchangeable with them: the coverage may be another than the one asked for"
@@ -165,8 +172,10 @@ def read_calibration(folder: Path, models: Sequence[Path]) -> Calibration:
     file = folder / FILE
     if not file.exists():
         raise InputError(
-            f"{folder} has no {FILE}: its models were trained without rows kept back, or not by a fit of a table",
+            f"{folder} has no {FILE}, which a run gets at its end if its data has a test split with labels; models "
+            "that an earlier version trained, or that are part of a run, have none",
             hint="make_calibration",
+            value=str(folder),
         )
     try:
         plain = json.loads(file.read_text(encoding="utf-8"))

@@ -38,6 +38,7 @@ def fit(
     *,
     task: str | None = None,
     positive: Sequence[str] = (),
+    weights: str | None = None,
     recipe: str | Path | Recipe = "property",
     settings: Mapping[str, object] | Iterable[str] = (),
     epochs: int | None = None,
@@ -72,6 +73,8 @@ def fit(
         The column or columns to predict; a missing value is a missing label.
     task, positive
         ``"regression"`` or ``"classification"``, and of two classes the positive one; None infers them.
+    weights
+        The column of the rows' weights in the training loss: numbers of 0 or more. They do not count in metrics.
     recipe
         The name of a shipped recipe, the path of one, or a `grpe_dgl.recipe.Recipe`.
     settings
@@ -130,7 +133,8 @@ def fit(
     if final and out is None:
         raise InputError("the final model is in the folder of the run; accepted with final: out=FOLDER")
     with contextlib.ExitStack() as stack:
-        file, index = _as_file(table, smiles, [*targets, *([split_column] if split_column else [])], stack)
+        columns = [*targets, *(column for column in (split_column, weights) if column)]
+        file, index = _as_file(table, smiles, columns, stack)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="grpe-fit-")) if out is None else out)
         request = CSVRequest(
             file=file,
@@ -145,6 +149,7 @@ def fit(
             max_nodes=max_nodes,
             standardise=standardise,
             bad_labels=bad_labels,
+            weight_column=weights,
             name=name,
         )
         chosen = own_recipe(recipe, request.dataset, settings=settings, epochs=epochs, seed=seed)

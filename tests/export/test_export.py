@@ -16,6 +16,7 @@ import grpe_dgl.data
 from grpe_dgl.errors import InputError
 from grpe_dgl.export import export, write
 from grpe_dgl.export.check import require_equal
+from grpe_dgl.export.contract import contract
 from grpe_dgl.export.module import PaddedModel, padded
 from grpe_dgl.inference import Predictor
 from grpe_dgl.schema import Task
@@ -90,6 +91,12 @@ def test_the_contract_says_what_the_files_take(exported):
     assert [(entry.name, entry.shape) for entry in session.get_inputs()] == [
         (entry["name"], entry["shape"]) for entry in content["inputs"]
     ]
+
+
+def test_the_contract_has_the_thresholds():
+    chosen = dataclasses.replace(trained.checkpoint(trained.BINARY), thresholds=(0.3, 0.7))
+    assert contract(chosen, files={}, opset=None)["task"]["thresholds"] == [0.3, 0.7]
+    assert contract(trained.checkpoint(trained.BINARY), files={}, opset=None)["task"]["thresholds"] is None
 
 
 def test_pt2_runs_on_other_sizes(exported):

@@ -36,6 +36,18 @@ def test_named_classes_and_all_rows(tmp_path):
     assert list(found.columns) == ["probability_kind_ring"] and found["probability_kind_ring"].between(0, 1).all()
 
 
+def test_weights_of_rows():
+    table = frame()
+    table["weight"] = [1.0, 0.0] * 20
+    options = {"smiles": "SMILES", "target": "size", "settings": SMALL, "epochs": 1, "fractions": (1, 0, 0)}
+    weighted = grpe_dgl.fit(table, weights="weight", **options).predict(["CCO"])
+    assert weighted != pytest.approx(grpe_dgl.fit(table, **options).predict(["CCO"]), abs=1e-6)
+    with pytest.raises(InputError, match="0 columns 'other'"):
+        grpe_dgl.fit(table, weights="other", **options)
+    with pytest.raises(InputError, match="column 'weight': '-1.0'; accepted for a weight: a number, 0 or more"):
+        grpe_dgl.fit(table.assign(weight=-1.0), weights="weight", **options)
+
+
 def test_same_seed_same_model_and_resume_is_needed(tmp_path):
     options = {"smiles": "SMILES", "target": ["size"], "settings": SMALL, "epochs": 1}
     first = grpe_dgl.fit(frame(), out=tmp_path / "run", **options)

@@ -2,12 +2,14 @@ import csv
 import json
 import re
 
+import numpy as np
 import pytest
 import torch
 
 from grpe_dgl.checkpoint.file import load_checkpoint
 from grpe_dgl_cli.support import run_display
 from tests.cli.invoke import grpe_in
+from tests.small_table import SMALL, frame
 from tests.training.tiny import recipe, write_dataset
 
 
@@ -19,6 +21,30 @@ def test_train_then_evaluate(folder):
     measured = json.loads(output)
     assert measured["mae"] == pytest.approx(results["splits"]["test"], rel=1e-5) and measured["rmse"] > measured["mae"]
     assert "tiny train (20 labels): mae" in grpe_in(folder, "evaluate", "runs/first/best.ckpt", "--split", "train")
+
+
+def test_a_run_is_calibrated_on_its_test_split(tmp_path):
+    rows = frame()
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    grpe_in(tmp_path, "preprocess", "csv", "t.csv", "--target", "size", "--fractions", "0.5,0.1,0.4")
+    sizes = [word for key, value in SMALL.items() for word in ("--set", f"{key}={json.dumps(value)}")]
+    words = ("train", "property", "--dataset", "t", "--from-scratch", "--epochs", 1, "--runs", 2, *sizes)
+    words = (*words, "--out", "run")
+    output = grpe_in(tmp_path, *words)
+    assert "size: intervals of 90 % are ±" in output and "from 16 rows kept back" in output
+    found = grpe_in(tmp_path, "predict", "run", "CCO", "--interval", 0.9)
+    assert "predicted_size_low,predicted_size_high" in found
+    calibration = json.loads((tmp_path / "run/calibration.json").read_text())
+    assert calibration["models"] == ["seed-0/best.ckpt", "seed-1/best.ckpt"] and calibration["split"] == "random"
+    kept = [np.load(tmp_path / f"run/seed-{seed}/predictions_test.npz") for seed in (0, 1)]
+    errors = np.abs(np.mean([one["predictions"] for one in kept], 0) - kept[0]["labels"])[:, 0]
+    widths = np.array(calibration["numbers"][0]["errors"])
+    assert len(widths) == 16 and widths.mean() == pytest.approx(errors.mean(), rel=0.5)
+    (tmp_path / "run/calibration.json").unlink()  # as a run of an earlier version
+    missing = grpe_in(tmp_path, "predict", "run", "CCO", "--interval", 0.9, code=1)
+    assert "`grpe train RECIPE --out run --resume` calibrates on the test split" in " ".join(missing.split())
+    grpe_in(tmp_path, *words, "--resume")
+    assert json.loads((tmp_path / "run/calibration.json").read_text()) == calibration
 
 
 def test_runs_and_options_land_in_the_recipe(folder):
