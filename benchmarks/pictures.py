@@ -16,7 +16,7 @@ from grpe_dgl.explain.rows import explain_rows
 from grpe_dgl.explain.subjects import subject_of_smiles
 
 MOLECULES = ("CC(=O)Oc1ccccc1C(=O)O", "CN1C=NC2=C1C(=O)N(C(=O)N2C)C", "Oc1ccccc1Cl")
-WIDTH, MARGIN = 1000, 12
+WIDTH, MARGIN = 1000, 8
 # From the heading of the predictions to the first row of the worst ones: top and bottom of that part.
 REPORT = """() => {
   const heading = [...document.querySelectorAll("h3")].find(h => h.textContent.startsWith("Predictions for"));

@@ -94,7 +94,9 @@ def _lines(store: "Store") -> dict[str, str]:
             f"mean {schema.target_mean[0]:.6g}, deviation {schema.target_deviation[0]:.6g} on the training split"
         )
     if manifest.settings:
-        lines["settings"] = ", ".join(f"{key} {value}" for key, value in manifest.settings.items())
+        given = {key: value for key, value in manifest.settings.items() if value is not None}
+        texts = {key: " ".join(map(str, value)) if isinstance(value, list) else value for key, value in given.items()}
+        lines["settings"] = ", ".join(f"{key} {value}" for key, value in texts.items())
     if manifest.num_skipped:
         lines["skipped"] = f"{manifest.num_skipped:,} of {manifest.num_rows:,} rows, listed in skipped.csv"
     encodings = stored_encodings(store.path)

@@ -110,7 +110,7 @@ def show_run(recipe: "Recipe", folder: Path, *, resume: bool, tensorboard: bool)
                 done = counted(epochs, "epoch")
                 echo(f"resuming after update {update:,} of {updates:,}, {done} done")
             elif resume:
-                echo(f"no checkpoint in {folder} to resume from: starting from scratch")
+                echo(f"no checkpoint in {folder} to resume from: beginning with the first epoch")
             if sys.stderr.isatty():
                 title = f"epoch {epochs + 1}"
                 bar = stack.enter_context(terminal_bar(title, updates, "updates", done=update, leave=False))

@@ -95,7 +95,7 @@ def test_says_what_is_trained_and_how_it_ended(folder, monkeypatch):
     size = "2 layers of 16, FFN 16, 2 heads, max_distance 5, key_term neighbour"
     assert f"model: grpe, {size}, {parameters:,} parameters\n" in output
     assert re.search(r"cpu, (1 thread|\d+ threads); everything goes to runs/said\n", output)
-    assert "no checkpoint in runs/said to resume from: starting from scratch\n" in output
+    assert "no checkpoint in runs/said to resume from: beginning with the first epoch\n" in output
     assert re.search(r"update 2 of 45, loss \d\.\d{4}, [\d,.]+/s, \d+ s left\n", output)
     assert "stopped early: no better epoch for 1\ndone after " in output
     one = grpe_in(folder, "train", "tiny.yaml", "--out", "runs/one", "--epochs", 1)
