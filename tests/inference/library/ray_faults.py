@@ -51,8 +51,10 @@ def main():
         while not ended() and not list(out.glob("part-*")):
             time.sleep(0.01)
         ids = {node.node_id[:8]: node for node in others}
-        _, name, part = stopped_in_work(out, ids.__contains__, ended)
+        process, name, part = stopped_in_work(out, ids.__contains__, ended)
         cluster.remove_node(ids[name], allow_graceful=False)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)  # stopped, it does not notice that its node is gone
         killed.append(part)
         output, errors = run.communicate(timeout=LIMIT)
         print(json.dumps({"code": run.returncode, "output": output, "errors": errors, "killed": killed}))
