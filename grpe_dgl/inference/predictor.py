@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,8 +27,9 @@ if TYPE_CHECKING:
 
 PAIRS_PER_BATCH = 1 << 18  # bounds the memory of a forward pass, whatever the molecules' sizes
 FEW = 64
-"""Up to this many graphs are computed as padded batches by models that take them, as long as DGL is not loaded: loading
-it and numba takes longer than predicting them so."""
+"""Up to this many graphs are computed as padded batches by models that take them: loading DGL and numba takes longer
+than predicting them so. Whether they happen to be loaded makes no difference, as the last digits of a prediction must not
+depend on which process makes it."""
 PADDED_PAIRS = 1 << 14  # pairs of a padded batch that stay in the processor's cache
 FINGERPRINT_LAYERS = 3
 """From how many of the last layers fingerprints are, if the model has as many."""
@@ -190,7 +190,7 @@ class Predictor:
         """Apply `compute` batch by batch, once to each graph; return its rows graph by graph, in order."""
         graphs, rows = np.unique(chunk.graphs, return_inverse=True)
         sizes = np.diff(chunk.arrays.node_offsets)[graphs].astype(np.int64) + 1
-        few = self._takes_few and len(graphs) <= FEW and "dgl" not in sys.modules
+        few = self._takes_few and len(graphs) <= FEW
         division, budget = (Division(padded=True), PADDED_PAIRS) if few else (self._division, PAIRS_PER_BATCH)
         results: list[Array] = [np.zeros(0)] * len(graphs)
         for places in batches_by_size(sizes, budget):

@@ -120,7 +120,7 @@ def test_what_a_family_cannot_do_is_an_error_and_settings_are_checked(tmp_path, 
     assert result.exit_code == 1 and "the family sum, which has no fingerprints" in result.output
     result = CliRunner().invoke(main, ["export", "run/best.ckpt", "--out", "x"])
     assert result.exit_code == 1 and "models of the family sum cannot be exported" in result.output
-    assert "accepted: grpe, egt, graphormer" in result.output
+    assert "accepted: grpe, gt, san, egt, graphormer" in result.output
     with pytest.raises(InputError, match="model.hidden_size is 0; accepted: 1 or more"):
         recipe().override({"model.hidden_size": 0})
     with pytest.raises(InputError, match=r"model.layers is not a key .*accepted in model: name, hidden_size, dropout"):

@@ -36,7 +36,7 @@ def dgl_stays_on_the_cpu(monkeypatch):
 
     monkeypatch.setattr(dgl.DGLGraph, "to", refuse)
     monkeypatch.setattr(dgl, "graph", refuse)
-    monkeypatch.setattr("grpe_dgl.data.batching.parts.collate", refuse)
+    monkeypatch.setattr("grpe_dgl.data.batching.collate.collate", refuse)
 
 
 def start(data, preset, **overrides):

@@ -34,7 +34,7 @@ def join_cluster(address: str) -> None:
     if answering is None:
         raise InputError(
             f"{where}: no Ray cluster answers there; accepted: auto or host:port of the head of a running cluster, "
-            "which ray start --head prints"
+            "which Ray prints when it is started"
         )
     with _loopback_kept() if host in _LOOPBACK and answering == "127.0.0.1" else contextlib.nullcontext():
         _join(f"{answering}:{port}", where)
@@ -71,8 +71,7 @@ def _host_and_port(address: str) -> tuple[str, int]:
             found = None
         if found is None:
             raise InputError(
-                "address auto: no Ray cluster is running on this machine; start one with ray start --head, or give "
-                "its host:port"
+                "address auto: no Ray cluster is running on this machine; accepted: host:port of the head of another"
             )
         address = found
     host, _, port = address.rpartition(":")

@@ -21,8 +21,10 @@ from grpe_dgl.ops.relative_attention import check_shapes
 if TYPE_CHECKING:
     import dgl
 
-NODES_PER_THREAD = 1024
-"""Nodes that are computed together: their queries, keys and values of GRPE-Small are 1 MB, and fit a core's cache."""
+NODES_AT_A_TIME = 1024
+"""Nodes that are computed together: their queries, keys and values of GRPE-Small are 1 MB, and fit a core's cache. The
+number of threads does not change it, as products of other sizes are rounded in other ways: a molecule's prediction must
+not depend on how many processes share the work."""
 
 
 def applies(model: Any, pairs: dgl.DGLGraph) -> bool:
@@ -50,7 +52,7 @@ def virtual_states(model: Any, pairs: dgl.DGLGraph, last: int) -> list[Tensor]:
         given = some.query, some.key, some.value
         check_shapes(pairs, AttentionInputs(heads, heads, heads, *given, attention.key_term, 0.0))
     threads = torch.get_num_threads()
-    groups = groups_of(pairs, NODES_PER_THREAD * threads, threads)
+    groups = groups_of(pairs, NODES_AT_A_TIME, threads)
     layers = [_Layer.of(layer) for layer in model.layers]
     most = max(group.last_node - group.first_node for group in groups)
     memory = _Memory.new(most, x.shape[1], layers[0].widen.weight.shape[1])

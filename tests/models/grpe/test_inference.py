@@ -35,7 +35,7 @@ def model_of(**arguments):
 
 @pytest.fixture(params=[1, 7, 30, 10_000], ids="groups of {} nodes".format)
 def group_size(request, monkeypatch):
-    monkeypatch.setattr(inference, "NODES_PER_THREAD", request.param)
+    monkeypatch.setattr(inference, "NODES_AT_A_TIME", request.param)
 
 
 @pytest.mark.parametrize("key_term", ["neighbour", "self"])
