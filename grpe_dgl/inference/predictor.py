@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 PAIRS_PER_BATCH = 1 << 18  # bounds the memory of a forward pass, whatever the molecules' sizes
 FEW = 64
 """Up to this many graphs are computed as padded batches by models that take them: loading DGL and numba takes longer
-than predicting them so. Whether they happen to be loaded makes no difference, as the last digits of a prediction must not
-depend on which process makes it."""
+than predicting them so. Whether they happen to be loaded makes no difference, as the last digits of a prediction must
+not depend on which process makes it."""
 PADDED_PAIRS = 1 << 14  # pairs of a padded batch that stay in the processor's cache
 FINGERPRINT_LAYERS = 3
 """From how many of the last layers fingerprints are, if the model has as many."""
