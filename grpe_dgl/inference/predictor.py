@@ -90,7 +90,8 @@ class Predictor:
         self.model = checkpoint.model(backend=backend).to(self.device)
         self._division = Division.on(self.device, takes_padded=self.model.takes_padded)
         on_cpu = self.device.type == "cpu" and backend in (None, "auto", "dense")
-        self._takes_few = on_cpu and self.model.takes_padded
+        # A padded batch of the graphs themselves has no place for parallel edges, which the packed one takes.
+        self._takes_few = on_cpu and self.model.takes_padded and self.model.reads == "pairs"
 
     def __repr__(self) -> str:
         task, model = self.schema.task, self.checkpoint.recipe.model
