@@ -113,7 +113,7 @@ def train(
                 apply_gradients(state.optimizer, training, rate)
                 state.update += 1
                 if state.average is not None:
-                    state.average.update(state.model, state.update)
+                    state.average.update(state.update)
                 clock.lap("optimiser")
                 if after_step is not None:
                     after_step(losses.last, rate)

@@ -49,11 +49,11 @@ class State:
     @property
     def evaluated_weights(self) -> dict[str, torch.Tensor]:
         """The weights that are evaluated and used: the average, if there is one, or the model's."""
-        return self.model.state_dict() if self.average is None else self.average.weights(self.model)
+        return self.model.state_dict() if self.average is None else self.average.weights()
 
     def evaluated(self) -> AbstractContextManager[None]:
         """Return the context in which the model has `evaluated_weights`."""
-        return contextlib.nullcontext() if self.average is None else self.average.applied(self.model)
+        return contextlib.nullcontext() if self.average is None else self.average.applied()
 
     def to_dict(self, processes: Processes) -> dict[str, Any]:
         """Return everything but the weights as tensors and plain values; all processes must call this together.

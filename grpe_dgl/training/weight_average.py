@@ -17,26 +17,29 @@ class WeightAverage:
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = decay
-        self.values = {name: value.clone() for name, value in _averaged(model).items()}
+        self._model = model
+        # Found once, as they share their memory with the model: a state_dict at every update takes time.
+        self._weights = {name: value for name, value in model.state_dict().items() if value.is_floating_point()}
+        self.values = {name: value.clone() for name, value in self._weights.items()}
 
-    def update(self, model: nn.Module, updates: int) -> None:
+    def update(self, updates: int) -> None:
         """Move the average towards the model's weights after `updates` updates in all."""
         weight = 1 - min(self.decay, (1 + updates) / (10 + updates))
         with torch.no_grad():
-            torch._foreach_lerp_(list(self.values.values()), list(_averaged(model).values()), weight)
+            torch._foreach_lerp_(list(self.values.values()), list(self._weights.values()), weight)
 
     @contextlib.contextmanager
-    def applied(self, model: nn.Module) -> Iterator[None]:
+    def applied(self) -> Iterator[None]:
         """Let the model have the average as its weights within the context."""
-        self._exchange(model)
+        self._exchange()
         try:
             yield
         finally:
-            self._exchange(model)
+            self._exchange()
 
-    def weights(self, model: nn.Module) -> dict[str, Tensor]:
+    def weights(self) -> dict[str, Tensor]:
         """Return a copy of the model's state_dict with the averages in it."""
-        return {name: self.values.get(name, value).clone() for name, value in model.state_dict().items()}
+        return {name: self.values.get(name, value).clone() for name, value in self._model.state_dict().items()}
 
     def load(self, values: dict[str, Tensor]) -> None:
         """Take saved averages; a name or a shape that differs raises a LookupError or a RuntimeError."""
@@ -46,13 +49,8 @@ class WeightAverage:
             value.copy_(values[name])
 
     @torch.no_grad()
-    def _exchange(self, model: nn.Module) -> None:
-        for name, value in _averaged(model).items():
+    def _exchange(self) -> None:
+        for name, value in self._weights.items():
             own = value.clone()
             value.copy_(self.values[name])
             self.values[name].copy_(own)
-
-
-def _averaged(model: nn.Module) -> dict[str, Tensor]:
-    """Return the tensors that are averaged, which share their memory with the model."""
-    return {name: value for name, value in model.state_dict().items() if value.is_floating_point()}

@@ -28,14 +28,14 @@ def test_formula_with_buffers():
         model(torch.randn(4, 2, dtype=torch.float64))
         with torch.no_grad():
             model[0].weight.add_(torch.randn(3, 2))
-        average.update(model, update)
+        average.update(update)
         decay = min(0.5, (1 + update) / (10 + update))
         for name, value in model.state_dict().items():
             if value.is_floating_point():
                 expected[name] = decay * expected[name] + (1 - decay) * value
             else:
                 expected[name] = value
-    for name, value in average.weights(model).items():
+    for name, value in average.weights().items():
         torch.testing.assert_close(value, expected[name], rtol=1e-12, atol=0)
 
 
@@ -45,7 +45,7 @@ def test_weights_are_exchanged_and_given_back_even_after_an_error():
     first = model.weight.detach().clone()
     with torch.no_grad():
         model.weight.add_(1.0)
-    with pytest.raises(ValueError, match="within"), average.applied(model):
+    with pytest.raises(ValueError, match="within"), average.applied():
         assert torch.equal(model.weight, first)
         raise ValueError("within")
     assert torch.equal(model.weight, first + 1.0) and torch.equal(average.values["weight"], first)
