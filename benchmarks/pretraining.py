@@ -1,8 +1,8 @@
 """Linear probes of encoders: ``python -m benchmarks.pretraining DIR base own.ckpt``.
 
 What does an encoder know before it is fine-tuned? A linear model (ridge or logistic regression, its penalty chosen on
-the validation rows) is fitted to the fingerprints of the training molecules of ``esol.csv``, ``lipo.csv`` and
-``tox21.csv`` in DIR, on scaffold splits, and measured on test. Beside it stand the same probes of Morgan fingerprints
+the validation rows) is fitted to the fingerprints of the training molecules of every table in DIR, on scaffold splits,
+and measured on test. Beside it stand the same probes of Morgan fingerprints
 (2,048 bits, radius 2) and of RDKit's descriptors.
 """
 
@@ -19,11 +19,12 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.measure import report
-from benchmarks.tables import TABLES, Table
+from benchmarks.tables import Table, tables_of
 from grpe_dgl.checkpoint.file import load_checkpoint
 from grpe_dgl.data.molecules.descriptors import descriptors_of_smiles
 from grpe_dgl.inference.predictor import Predictor
 
+MORGAN, DESCRIPTORS = "Morgan bits", "RDKit descriptors"
 PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
 Floats = npt.NDArray[np.float64]
 
@@ -37,6 +38,15 @@ def morgan(smiles: list[str]) -> Floats:
 def descriptors(smiles: list[str]) -> Floats:
     """Return RDKit's descriptors, missing ones 0, (molecules, D)."""
     return np.nan_to_num(descriptors_of_smiles(smiles).astype(np.float64))
+
+
+def vectors_of(name: str, smiles: list[str], layers: int) -> Floats:
+    """Return the vectors of molecules: Morgan bits, descriptors, or fingerprints of a model, (molecules, D)."""
+    if name == MORGAN:
+        return morgan(smiles)
+    if name == DESCRIPTORS:
+        return descriptors(smiles)
+    return Predictor(load_checkpoint(name), source=name).fingerprint(smiles, layers=layers).astype(np.float64)
 
 
 def predict(table: Table, x: dict[str, Floats], y: dict[str, Floats], split: str, penalty: float) -> Floats:
@@ -53,11 +63,16 @@ def predict(table: Table, x: dict[str, Floats], y: dict[str, Floats], split: str
     return np.stack(columns, 1)
 
 
-def probe(table: Table, vectors: Floats) -> float:
-    """Return the score on test of a linear model of `vectors`, (rows of the table, D)."""
-    rows = {split: sorted(int(i) for i in index) for split, index in table.split.items()}
-    scale = StandardScaler().fit(vectors[rows["train"]])
-    x = {split: np.clip(scale.transform(vectors[own]), -5, 5) for split, own in rows.items()}
+def rows_of(table: Table) -> dict[str, list[int]]:
+    """Return the rows of each split, in the order of the table; rows that cannot be read are in none."""
+    return {split: sorted(int(i) for i in index) for split, index in table.split.items()}
+
+
+def probe(table: Table, vectors: dict[str, Floats]) -> float:
+    """Return the score on test of a linear model of `vectors`, for each split (rows, D)."""
+    rows = rows_of(table)
+    scale = StandardScaler().fit(vectors["train"])
+    x = {split: np.clip(scale.transform(own), -5, 5) for split, own in vectors.items()}
     cells = {split: [[table.rows[i][name] for name in table.targets] for i in own] for split, own in rows.items()}
     y = {
         split: np.array([[float(cell) if cell else np.nan for cell in row] for row in own])
@@ -71,27 +86,23 @@ def probe(table: Table, vectors: Floats) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("tables", type=Path, metavar="DIR", help="holds esol.csv, lipo.csv, tox21.csv")
+    parser.add_argument("tables", type=Path, metavar="DIR", help="holds tables, NAME.csv")
     parser.add_argument("models", nargs="*", help="checkpoints, or names of shipped models")
-    parser.add_argument("--only", nargs="+", choices=TABLES, default=list(TABLES))
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="tables; default: all of DIR")
     parser.add_argument("--layers", type=int, default=3, help="of the fingerprint")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     rows: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as scratch:
-        tables = [Table(options.tables / f"{name}.csv", Path(scratch)) for name in options.only]
-        for name in ("Morgan bits", "RDKit descriptors", *options.models):
+        tables = [Table(path, Path(scratch)) for path in tables_of(options.tables, options.only)]
+        for name in (MORGAN, DESCRIPTORS, *options.models):
             row: dict[str, object] = {"vectors": name}
             for table in tables:
-                smiles = [each["smiles"] for each in table.rows]
-                if name == "Morgan bits":
-                    vectors = morgan(smiles)
-                elif name == "RDKit descriptors":
-                    vectors = descriptors(smiles)
-                else:
-                    predictor = Predictor(load_checkpoint(name), source=name)
-                    vectors = predictor.fingerprint(smiles, layers=options.layers).astype(np.float64)
-                row[table.name] = f"{probe(table, np.nan_to_num(vectors)):.3f}"
+                vectors = {}
+                for split, own in rows_of(table).items():
+                    smiles = [table.rows[i]["smiles"] for i in own]
+                    vectors[split] = np.nan_to_num(vectors_of(name, smiles, options.layers))
+                row[table.name] = f"{probe(table, vectors):.3f}"
             rows.append(row)
     report("linear probes on test: RMSE, or mean area under the ROC curve", rows)
 

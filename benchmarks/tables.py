@@ -1,6 +1,6 @@
 """Tables of molecules, from scratch, from the shipped encoder and beside chemprop: ``python -m benchmarks.tables DIR``.
 
-DIR holds ``esol.csv``, ``lipo.csv`` and ``tox21.csv``: a column ``smiles``, every other column a target. Each is
+DIR holds tables such as ``esol.csv``: a column ``smiles``, every other column a target. Each is
 divided once by scaffolds; all sides get the same rows for train, valid and test, and the same seeds. ``--peer`` names
 the ``chemprop`` executable of an environment of its own, which is run with its defaults; without it our side runs
 alone. ``--sizes 100 300 1000`` trains on that many training molecules, drawn at random with each seed. The seconds are
@@ -30,10 +30,15 @@ from grpe_dgl.data.identity import graph_hashes
 from grpe_dgl.data.store.store import Store
 from grpe_dgl.pretrained import shipped_models
 
-TABLES = ("esol", "lipo", "tox21")
 CHEMPROP, SCRATCH = "chemprop", "from scratch"
 ENVIRONMENT = {**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")}
 Floats = npt.NDArray[np.float64]
+
+
+def tables_of(folder: Path, only: list[str] | None) -> list[Path]:
+    """Return the tables NAME.csv of a folder, in the order of their names, or those that are named."""
+    names = only or sorted(path.stem for path in folder.glob("*.csv"))
+    return [folder / f"{name}.csv" for name in names]
 
 
 class Table:
@@ -181,10 +186,10 @@ def summarise(cells: list[dict[str, Any]]) -> list[dict[str, object]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("tables", type=Path, metavar="DIR", help="holds esol.csv, lipo.csv, tox21.csv")
+    parser.add_argument("tables", type=Path, metavar="DIR", help="holds tables, NAME.csv")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="runs, and a file per finished cell")
     parser.add_argument("--peer", type=Path, metavar="CHEMPROP", help="the chemprop executable")
-    parser.add_argument("--only", nargs="+", choices=TABLES, default=list(TABLES))
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="tables; default: all of DIR")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--sizes", type=int, nargs="*", default=[], help="learning curves: training molecules")
     parser.add_argument("--methods", nargs="+", help="default: from scratch, from each shipped model, chemprop")
@@ -194,12 +199,12 @@ def main() -> None:
     done = options.out / "cells"
     done.mkdir(parents=True, exist_ok=True)
     cells = []
-    for name in options.only:
-        table = Table(options.tables / f"{name}.csv", options.out)
+    for path in tables_of(options.tables, options.only):
+        table = Table(path, options.out)
         for size in [*options.sizes, None]:
             for seed in range(options.seeds):
                 for method in methods:
-                    file = done / f"{name}-{size or 'all'}-{method.replace(' ', '_')}-{seed}.json"
+                    file = done / f"{table.name}-{size or 'all'}-{method.replace(' ', '_')}-{seed}.json"
                     if not file.exists():
                         cell = run_cell(table, method, size, seed, options.peer)
                         file.write_text(json.dumps(cell, indent=1) + "\n")
