@@ -158,6 +158,7 @@ KINDS: dict[str, Kind] = {
     "svd_self_loops": Kind(svd_self_loops, columns=2, has_values=False, symmetric=False),
     "spectrum": Kind(spectrum, columns=1, has_values=True, symmetric=True),
     "rdkit": Kind(None, columns=0, has_values=True, symmetric=False),
+    "rdkit_morgan": Kind(None, columns=0, has_values=True, symmetric=False),
 }
 
 

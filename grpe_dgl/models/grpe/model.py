@@ -140,7 +140,7 @@ class GRPE(GraphModel):
         self.final_norm = nn.LayerNorm(hidden_size)
         self.descriptors = descriptors if level == "graph" else None
         if self.descriptors is not None:
-            self.head_descriptors = Descriptors(DESCRIPTORS[self.descriptors])
+            self.head_descriptors = Descriptors(self.descriptors)
         widths = [hidden_size + (0 if self.descriptors is None else DESCRIPTORS[self.descriptors]), *head_sizes]
         hidden = [nn.Sequential(nn.Linear(a, b), nn.GELU()) for a, b in zip(widths, widths[1:], strict=False)]
         self.head = nn.Sequential(*hidden, nn.Linear(widths[-1], num_outputs))

@@ -45,7 +45,7 @@ class GRPESettings(ModelSettings):
     share_encodings: bool = True
     key_term: Literal["neighbour", "self"] = "neighbour"
     head_sizes: tuple[int, ...] = ()
-    descriptors: Literal["rdkit"] | None = None
+    descriptors: Literal["rdkit", "rdkit_morgan"] | None = None
 
     def __post_init__(self) -> None:
         for name in ("layers", "hidden_size", "ffn_size", "num_heads"):
