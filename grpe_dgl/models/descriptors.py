@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from grpe_dgl.errors import InputError
 from grpe_dgl.views import DESCRIPTORS
@@ -27,13 +28,16 @@ class Descriptors(nn.Module):
     ----------
     kind
         A key of `grpe_dgl.views.DESCRIPTORS`, which has the number D of them.
+    dropout
+        In training, the probability of each z to be 0.
     """
 
     mean: Tensor
     scale: Tensor
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, dropout: float = 0.0) -> None:
         super().__init__()
+        self.dropout = dropout
         size = DESCRIPTORS[kind]
         self.register_buffer("mean", torch.zeros(size))
         self.register_buffer("scale", torch.ones(size))
@@ -54,4 +58,5 @@ class Descriptors(nn.Module):
         """Return the descriptors (B, D) in the common scale."""
         if values.shape[-1] != len(self.mean):
             raise InputError(f"a graph has {values.shape[-1]} descriptors; accepted: {len(self.mean)}")
-        return ((values - self.mean) * self.scale).nan_to_num().clamp(-LIMIT, LIMIT)
+        z = ((values - self.mean) * self.scale).nan_to_num().clamp(-LIMIT, LIMIT)
+        return F.dropout(z, self.dropout, self.training)

@@ -50,6 +50,14 @@ def test_morgan_counts_keep_their_scale():
     assert scale(values)[0, len(NAMES)] == values[0, len(NAMES)] and not scale(values)[1].any()
 
 
+def test_a_share_is_dropped_in_training_alone():
+    torch.manual_seed(0)
+    scale = Descriptors("rdkit_morgan", dropout=0.25)
+    z = scale(torch.ones(200, DESCRIPTORS["rdkit_morgan"]))
+    assert 0.23 < (z == 0).float().mean() < 0.27 and z.mean() == pytest.approx(1, abs=0.02)
+    assert (scale.eval()(torch.ones(3, DESCRIPTORS["rdkit_morgan"])) == 1).all()
+
+
 @pytest.fixture(scope="module", params=["rdkit", "rdkit_morgan"])
 def trained(tmp_path_factory, request):
     folder = tmp_path_factory.mktemp("descriptors")
