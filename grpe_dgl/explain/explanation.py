@@ -90,8 +90,8 @@ def explain(
 
 
 NOTE = (
-    "The model also reads RDKit's descriptors of the whole molecule, which stay as they are: what the prediction takes "
-    "from them is in no atom's number."
+    "The model also reads descriptors of the whole molecule, which stay as they are: what the prediction takes from "
+    "them is in no atom's number. The method masking accounts for them."
 )
 
 
@@ -114,7 +114,7 @@ class Explainer:
         self.standardised = checkpoint.schema.standardised_molecules
         self.model: GraphModel = checkpoint.model()
         descriptors = getattr(checkpoint.recipe.model, "descriptors", None)
-        self.note: str | None = None if descriptors is None else NOTE
+        self.note: str | None = NOTE if descriptors is not None and method == "gradient" else None
         """What the contributions leave out, if anything: a sentence for the reader of the numbers."""
 
     def explain(
@@ -126,7 +126,8 @@ class Explainer:
         if not len(index):
             return errors, [None] * len(smiles)
         if self.method == "masking":
-            masked = mask_graphs(self.model, self.view, arrays, index, self.output)
+            readable = [text for text, error in zip(smiles, errors, strict=True) if error is None]
+            masked = mask_graphs(self.model, self.view, arrays, index, self.output, readable)
             parts = [(value, np.nan, atoms, bonds, ends) for value, atoms, bonds, ends in masked]
         else:
             none: Array = np.zeros(0)

@@ -116,6 +116,12 @@ def _morgan() -> Any:
     return rdFingerprintGenerator.GetMorganGenerator(radius=MORGAN_RADIUS, fpSize=MORGAN_PLACES)
 
 
+def descriptors_of_molecule(molecule: Any, kind: str) -> npt.NDArray[np.float32]:
+    """Return the descriptors of a kind of an RDKit molecule, shape (DESCRIPTORS[kind],)."""
+    found = descriptors(molecule)
+    return np.concatenate([found, morgan_counts(molecule)]) if kind == "rdkit_morgan" else found
+
+
 def descriptors_of_smiles(
     smiles: Sequence[str], kind: str = "rdkit", *, standardised: bool = False
 ) -> npt.NDArray[np.float32]:
@@ -140,7 +146,5 @@ def descriptors_of_smiles(
             except Exception:  # RDKit's C++ code raises errors of any type
                 continue
             if molecule is not None and molecule.GetNumAtoms():
-                result[row, : len(NAMES)] = descriptors(molecule)
-                if kind == "rdkit_morgan":
-                    result[row, len(NAMES) :] = morgan_counts(molecule)
+                result[row] = descriptors_of_molecule(molecule, kind)
     return result
