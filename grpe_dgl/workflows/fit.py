@@ -157,7 +157,7 @@ def fit(
         if out is not None:
             require_new(folder, resume=resume)
         plan = fold_plan(request, folds, repeats) if folds is not None else None
-        make_dataset(request if plan is None else all_rows(request), folder / DATA, workers=workers)
+        make_dataset(request if plan is None else all_rows(request), folder / DATA, workers=workers, resume=resume)
         options: dict[str, Any] = {"resume": resume, "stop": stop, "callbacks": callbacks}
         options["processes"] = Processes(device=torch.device(device))
         if plan is None:

@@ -249,3 +249,10 @@ def test_yaml_round_trip(preset, rate, dropout, head_sizes, dataset, description
     )
     assert Recipe.from_dict(yaml.safe_load(recipe.to_yaml())) == recipe
     assert Recipe.from_dict(recipe.to_dict()) == recipe
+
+
+def test_a_metric_that_does_not_fit_is_named_before_the_loss_that_follows_from_it():
+    with pytest.raises(InputError, match=r"^training.metric is 'rmse', but the dataset's task is binary of y"):
+        Recipe.from_dict(_with(training={"metric": "rmse"})).fit_to_task(
+            Task(level="graph", kind="binary", targets=("y",), metric="rocauc")
+        )

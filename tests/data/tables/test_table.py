@@ -172,3 +172,10 @@ def test_parquet(tmp_path):
     broken = (tmp_path / "t.parquet").read_bytes()[:-20]
     with pytest.raises(InputError, match="t.parquet cannot be read"):
         Table(written(tmp_path, "t.parquet", broken))
+
+
+def test_lines_of_blanks_are_no_rows(tmp_path):
+    table = Table(written(tmp_path, "t.csv", "smiles,y\n  \nCCO,1\n\t \nCC,2\n   \n"))
+    assert list(table.rows()) == [(3, ["CCO", "1"]), (5, ["CC", "2"])]
+    one_column = Table(written(tmp_path, "u.csv", 'smiles\nCCO\n   \n""\nCC\n'))
+    assert [cells for _, cells in one_column.rows()] == [["CCO"], [""], ["CC"]]
