@@ -31,6 +31,8 @@ from grpe_dgl.training.run import run
 MOLECULES, MOST_ATOMS = 10_000, 60
 SETTINGS = {
     "dataset": "crippen",
+    "start_from": None,
+    "model.descriptors": None,  # logP is one of them
     "model.layers": 4,
     "model.hidden_size": 64,
     "model.ffn_size": 64,

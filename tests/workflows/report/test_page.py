@@ -127,6 +127,22 @@ def test_every_text_is_readable_and_the_page_is_not_wider_than_the_screen(opened
     assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.parametrize(
+    "opened",
+    [{"viewport": {"width": width, "height": 800}} for width in (1280, 375)],
+    indirect=True,
+    ids=["wide", "phone"],
+)
+def test_labels_of_every_chart_are_large_enough_to_read(opened):
+    sizes = opened.page.eval_on_selector_all(
+        ".chart", "found => found.filter(c => c.getClientRects().length)"
+        ".map(c => 13.5 * c.getBoundingClientRect().width / c.viewBox.baseVal.width)",
+    )  # fmt: skip
+    assert min(sizes) > 8.5
+    overlay = opened.page.locator("#comparison .chart:visible")
+    assert overlay.count() == 1
+
+
 def test_one_run_has_no_comparison_and_no_dataset_is_said(folder, tmp_path):
     write_molecule_run(tmp_path / "run", folder / "data/table")
     results = json.loads((tmp_path / "run/results.json").read_text())
