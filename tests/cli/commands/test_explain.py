@@ -1,5 +1,6 @@
 import csv
 import json
+import re
 
 import pytest
 
@@ -57,7 +58,11 @@ def test_descriptors_that_no_atom_accounts_for_are_named(model, tmp_path):
     assert note not in result.stderr and "also reads" not in (tmp_path / "x.html").read_text()
     joined = trained.save(tmp_path / "joined.ckpt", overrides={"model.descriptors": "rdkit"})
     assert note in grpe("explain", joined, "CCO", *gradient, "--out", tmp_path / "y.html").stderr
-    assert note in (tmp_path / "y.html").read_text()
+    text = (tmp_path / "y.html").read_text()
+    assert note in text and re.search(r"descriptors [+-]\d", text)
+    grpe("explain", joined, "CCO", "C1", "--out", tmp_path / "z.csv", *gradient)
+    one, bad = csv.DictReader((tmp_path / "z.csv").read_text().splitlines())
+    assert float(one["descriptor_contribution"]) != 0 and bad["descriptor_contribution"] == ""
     assert note not in grpe("explain", joined, "CCO", "--out", tmp_path / "z.html").stderr  # masking changes them
 
 
