@@ -155,7 +155,7 @@ class RunPredictor:
     def _rows(
         self, ensemble: Ensemble, smiles: SMILESInput, max_nodes: int, comparison: DomainComparison | None
     ) -> tuple[Array, list[list[str]], Array]:
-        """Return numbers (of `Ensemble.number_columns`), cells (of `Ensemble.text_columns`) and comparison of each row."""
+        """Return the numbers and cells of each row, as `Ensemble` names them, and its comparison."""
         molecules = smiles_of(smiles)
         self.members[0].require_molecules()
         if self.schema.task.level != "graph":
