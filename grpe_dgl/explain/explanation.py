@@ -97,8 +97,8 @@ def explain(
 
 NOTE = (
     "The model also reads descriptors of the whole molecule. They stay as they are when an atom changes, so no atom's "
-    "number has a part of theirs. Their own number is the prediction minus that with descriptors of an average training "
-    "molecule. The method masking accounts for them atom by atom."
+    "number has a part of theirs. Their own number is the prediction minus that with descriptors of an average "
+    "training molecule. The method masking accounts for them atom by atom."
 )
 
 
