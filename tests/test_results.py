@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks import results, table_results
+from benchmarks import results
 from tests.workflows.compare.run_folders import write_run
 
 
@@ -41,28 +41,3 @@ def test_order_beside_the_papers(worst, expected, tmp_path, monkeypatch):
     assert text.startswith("a\n") and results.page(text) == text
     if worst < 0.25:
         assert "Here, the best first: gcn, gt, gin; in the paper: gt, gin, gcn." in text
-
-
-def test_the_table_of_molecule_tables_is_up_to_date():
-    """If this fails: python -m benchmarks.table_results."""
-    text = table_results.PAGE.read_text(encoding="utf-8")
-    assert table_results.page(text, table_results.read(table_results.FILE)) == text
-
-
-def test_cells_of_several_runs_are_kept(tmp_path):
-    def write(folder, seed, score):
-        folder.mkdir(exist_ok=True)
-        cell = dict.fromkeys(table_results.COLUMNS, 1.0) | {"table": "esol", "method": "from base", "train": 1000}
-        cell |= {"seed": seed, "score": score, "test": 113, "test among pretraining molecules": 2}
-        (folder / f"{seed}.json").write_text(json.dumps(cell))
-
-    write(tmp_path / "a", 0, 0.5)
-    write(tmp_path / "a", 1, 0.7)
-    write(tmp_path / "b", 1, 0.9)
-    file = tmp_path / "cells.csv"
-    assert table_results.collect(tmp_path / "a", file) == 2
-    assert table_results.collect(tmp_path / "b", file) == 1
-    assert [(cell["seed"], cell["score"]) for cell in table_results.read(file)] == [(0, 0.5), (1, 0.9)]
-    text = table_results.page("a\n<!-- tables -->\nold\n<!-- end -->\n", table_results.read(file))
-    row = "| esol | 1,000 | `grpe fit`, from `base` | 2 | 0.700 ± 0.283 | 1.000 ± 0.000 | 111 of 113 | 1 |"
-    assert text.splitlines()[-2] == row and "old" not in text
