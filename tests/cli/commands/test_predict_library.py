@@ -79,6 +79,16 @@ def test_ray_that_is_not_installed(model, tmp_path, monkeypatch):
     assert "install grpe-dgl[ray]" in result.output and not (tmp_path / "out").exists()
 
 
+def test_pyarrow_that_is_not_installed(model, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    write_csv(tmp_path / "in", [3])
+    result = grpe("predict", model, tmp_path / "in", "--out", tmp_path / "out", code=1)
+    assert "(accepted, too: csv, csv.gz): Parquet needs the package pyarrow; install grpe-dgl[parquet]" in result.output
+    assert not (tmp_path / "out").exists()
+    grpe("predict", model, tmp_path / "in", "--out", tmp_path / "out", "--format", "csv")
+    assert (tmp_path / "out" / "part-00000.csv").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
