@@ -8,6 +8,7 @@ import pytest
 import grpe_dgl
 from grpe_dgl.checkpoint.file import load_checkpoint
 from grpe_dgl.errors import InputError
+from grpe_dgl.workflows.evaluate import evaluate
 from tests.small_table import SMALL, frame
 
 OPTIONS = {"smiles": "SMILES", "settings": SMALL, "epochs": 1}
@@ -96,6 +97,14 @@ def test_the_final_model_has_intervals_from_the_errors_of_single_models(run):
     found = final.predict(table[["SMILES"]].iloc[5:8], interval=0.9)
     half = np.sort(errors)[35]  # the 36th of 39
     assert (found["predicted_size_high"] - found["predicted_size"]).to_numpy() == pytest.approx([half] * 3, rel=1e-4)
+
+
+def test_the_dataset_of_folds_has_no_test_split(run):
+    _, out, _ = run
+    fold = load_checkpoint(out / "repeat-1/fold-1/best.ckpt")
+    with pytest.raises(InputError, match="the split test of .* has no graphs; accepted: train") as error:
+        evaluate(fold, out / "data")
+    assert error.value.hint is None
 
 
 def test_intervals(run):

@@ -144,10 +144,12 @@ class Table:
         return ", ".join(map(repr, self.columns[:20])) + (", ..." if len(self.columns) > 20 else "")
 
     def _no_names(self) -> str:
-        """Return what is said of a text whose first line has a molecule where a name should be; nothing for others."""
-        if not isinstance(self._reader, DelimitedReader) or not any(map(_is_smiles, self.columns[:2])):
+        """Return what is said of a text without names, or without columns, in its first line; nothing for others."""
+        if not isinstance(self._reader, DelimitedReader):
             return ""
-        return "; its first line must have the names of the columns"
+        if len(self.columns) == 1:
+            return "; its first line must have the names of the columns, with commas, semicolons or tabs between them"
+        return "; its first line must have the names of the columns" if any(map(_is_smiles, self.columns[:2])) else ""
 
     def _ragged(self, row: int, line: int, cells: list[str]) -> str:
         found = counted(len(cells), "cell")
