@@ -176,7 +176,10 @@ def _draw_adjacency(axes: "Axes", subject: Subject) -> None:
         axes.set_xticks(range(len(labels)), labels, fontsize=size, rotation=90)
         axes.tick_params(length=0)
     else:
-        axes.tick_params(labelsize=7)
+        step = 10 * math.ceil(len(labels) / 80)  # eight numbers or fewer
+        nodes = range(0, len(labels) - maps.virtual, step)
+        for set_ticks in (axes.set_xticks, axes.set_yticks):  # numbers of nodes, which come after the virtual ones
+            set_ticks([maps.virtual + node for node in nodes], [str(node) for node in nodes], fontsize=7)
 
 
 def _colour_bar(figure: Any, axes: "Axes", subject: Subject) -> None:

@@ -30,6 +30,14 @@ def test_maps_are_named_by_layer_or_by_layer_and_head():
     assert [label for label in labels if label.startswith("layer")] == ["layer 1", "layer 2"]
 
 
+def test_nodes_of_a_large_graph_are_numbered_without_the_virtual_node():
+    figure, _ = _attention_figure(subject(100), heads=False)
+    axes = next(axes for axes in figure.axes if axes.get_title().startswith("adjacency"))
+    ticks = zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
+    shown = [(int(place), label.get_text()) for place, label in ticks]
+    assert shown == [(1, "0"), (21, "20"), (41, "40"), (61, "60"), (81, "80")]
+
+
 def test_a_long_title_is_cut_to_the_width_of_the_figure():
     figure, _ = _attention_figure(subject(4, title="C" * 2000), heads=False)
     figure.canvas.draw()

@@ -9,6 +9,7 @@ import pytest
 import grpe_dgl
 from grpe_dgl.errors import InputError
 from grpe_dgl.training.predictions import Predictions
+from grpe_dgl.workflows.report.charts import _confusion
 from tests.browser import ARGUMENTS, CONTRASTS, Opened, executable
 from tests.workflows.compare.run_folders import write_run
 from tests.workflows.report.molecule_run import HOSTILE, HOSTILE_SMILES, write_dataset, write_molecule_run
@@ -141,6 +142,12 @@ def test_labels_of_every_chart_are_large_enough_to_read(opened):
     assert min(sizes) > 8.5
     overlay = opened.page.locator("#comparison .chart:visible")
     assert overlay.count() == 1
+
+
+@pytest.mark.parametrize(("classes", "width"), [(2, "card"), (3, "card double"), (6, "card double"), (9, "card wide")])
+def test_a_confusion_matrix_is_as_wide_as_its_classes_need(classes, width):
+    matrix = _confusion("confusion", np.eye(classes, dtype=np.int64), [f"community {k}" for k in range(classes)])
+    assert matrix.startswith(f'<figure class="{width}">')
 
 
 def test_one_run_has_no_comparison_and_no_dataset_is_said(folder, tmp_path):
