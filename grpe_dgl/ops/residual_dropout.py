@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -64,7 +63,6 @@ def _with_dropout(update: Tensor, dropout: float, seed: int, x: Tensor | None) -
 
     update = update.contiguous()
     out = torch.empty_like(update)
-    x_or_empty = np.empty(0, out.numpy().dtype) if x is None else x.detach().contiguous().view(-1).numpy()
     if out.numel():
-        add_with_dropout(x_or_empty, update.detach().view(-1).numpy(), dropout, seed, out.view(-1).numpy())
+        add_with_dropout(None if x is None else x.contiguous(), update, dropout, seed, out)
     return out

@@ -37,7 +37,7 @@ def applies(model: Any, pairs: dgl.DGLGraph) -> bool:
         return False
     if pairs.device.type != "cpu" or model.virtual_node.device.type != "cpu":
         return False
-    return choose(model.layers[0].attention.backend, pairs, pairs.device) is TABLE["fused"] and _virtual_first(pairs)
+    return choose(model.layers[0].attention.backend, pairs, pairs.device) is TABLE["fused"] and virtual_first(pairs)
 
 
 def virtual_states(model: Any, pairs: dgl.DGLGraph, last: int) -> list[Tensor]:
@@ -183,7 +183,7 @@ def _embed(model: Any, pairs: dgl.DGLGraph) -> Tensor:
     return x
 
 
-def _virtual_first(pairs: dgl.DGLGraph) -> bool:
+def virtual_first(pairs: dgl.DGLGraph) -> bool:
     """Whether the virtual nodes are the first nodes of the graphs, one in each."""
     sizes = pairs.batch_num_nodes().long()
     expected = torch.zeros(pairs.num_nodes(), dtype=torch.bool)

@@ -15,11 +15,11 @@ from grpe_dgl.models.descriptors import Descriptors
 from grpe_dgl.models.grpe import inference, transfer
 from grpe_dgl.models.grpe.encodings import RelationEncodings
 from grpe_dgl.models.grpe.layer import GRPELayer
+from grpe_dgl.models.grpe.layers import apply_layers
 from grpe_dgl.models.grpe.settings import PRESETS, GRPESettings
 from grpe_dgl.models.model import GraphModel, WeightSource
 from grpe_dgl.models.nodes import NodeColumns, NodeVectors
 from grpe_dgl.ops import DensePairs
-from grpe_dgl.ops.recomputation import checkpointed
 from grpe_dgl.padded import PaddedBatch
 from grpe_dgl.relations import Relations
 from grpe_dgl.schema import LEVELS, Schema
@@ -198,7 +198,8 @@ class GRPE(GraphModel):
             require_codes(pairs, self.relations)
             x = inference.virtual_states(self, pairs, 1)[-1]
         else:
-            x = self.encode(pairs)[-1][virtual if self.level == "graph" else ~virtual]
+            read = virtual if self.level == "graph" else ~virtual
+            x = apply_layers(self, pairs, self._embed_graph(pairs), read)[-1]
         key = f"{self.descriptors}_values"
         return self.head(self._join(self.final_norm(x), pairs.ndata[key][virtual] if key in pairs.ndata else None))
 
@@ -250,14 +251,16 @@ class GRPE(GraphModel):
 
     def encode(self, pairs: dgl.DGLGraph) -> list[Tensor]:
         """Return x after every layer, before the final norm: (N, hidden_size) each, virtual nodes included."""
+        return self.encode_embedded(pairs, self._embed_graph(pairs))
+
+    def _embed_graph(self, pairs: dgl.DGLGraph) -> Tensor:
+        """Return what the first layer takes for a pair graph with this model's relations, (N, hidden_size)."""
         require_codes(pairs, self.relations)
-        x = self.embed(self.nodes.check(pairs.ndata["feat"]), self._virtual(pairs))
-        return self.encode_embedded(pairs, x)
+        return self.embed(self.nodes.check(pairs.ndata["feat"]), self._virtual(pairs))
 
     def _attention(self, pairs: dgl.DGLGraph) -> list[Tensor]:
         """Return the weights of every layer, (M, H) each."""
-        require_codes(pairs, self.relations)
-        x = self.embed(self.nodes.check(pairs.ndata["feat"]), self._virtual(pairs))
+        x = self._embed_graph(pairs)
         tables = [encodings() for encodings in self.encodings]
         states = [x, *self.encode_embedded(pairs, x)[:-1]]
         found = []
@@ -281,14 +284,7 @@ class GRPE(GraphModel):
 
     def encode_embedded(self, pairs: dgl.DGLGraph | DensePairs, x: Tensor) -> list[Tensor]:
         """Return x after every layer, for embedded nodes x: (N, hidden_size), with `DensePairs` (B, N, hidden_size)."""
-        tables = [encodings() for encodings in self.encodings]
-        hidden = []
-        checkpoints = self.checkpoint_layers and self.training and torch.is_grad_enabled()
-        for index, layer in enumerate(self.layers):
-            arguments = pairs, x, tables[index % len(tables)]
-            x = checkpointed(layer, *arguments) if checkpoints else layer(*arguments)
-            hidden.append(x)
-        return hidden
+        return apply_layers(self, pairs, x)
 
     def _virtual(self, pairs: dgl.DGLGraph) -> Tensor:
         """Return which nodes are virtual, (N,) bool; a model of graphs needs one in each."""

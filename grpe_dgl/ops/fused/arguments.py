@@ -1,17 +1,22 @@
 """The arguments of the kernels, as named tuples.
 
-Tensors are flat arrays with strides, so that one compilation serves every layout. Inside a kernel the same tuples hold
-pointers in place of arrays; see `ops.fused.pointers`.
+Tensors are flat memory with strides, so that one compilation serves every layout. Inside a kernel the same tuples hold
+pointers in place of addresses and arrays; see `ops.fused.pointers`.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from grpe_dgl.ops.fused.plan import Plan
 
 Array = npt.NDArray[Any]
+Flat = npt.NDArray[Any] | int
+"""The memory of a tensor: the address of its first element, or an array."""
+ELEMENT: dict[torch.dtype, Array] = {torch.float32: np.empty(0, np.float32), torch.float64: np.empty(0, np.float64)}
+"""An empty array for each type of tensor: from it a kernel knows what is at the addresses it gets."""
 
 
 class Shape(NamedTuple):
@@ -30,17 +35,17 @@ class Shape(NamedTuple):
 class Operand(NamedTuple):
     """A tensor of shape (N, H, D): element (i, h, d) is array[i * node_stride + h * head_stride + d]."""
 
-    array: Array
+    array: Flat
     node_stride: int
     head_stride: int
 
 
 class Tables(NamedTuple):
-    """The tables by use; flat (R, H, D) from Python, and in the kernels' layout inside a kernel. Empty if absent."""
+    """The tables by use; flat (R, H, D) from Python, in the kernels' layout inside a kernel. Address 0 if absent."""
 
-    query: Array
-    key: Array
-    value: Array
+    query: Flat
+    key: Flat
+    value: Flat
 
 
 class Terms(NamedTuple):
@@ -70,34 +75,34 @@ class Inputs(NamedTuple):
     """1 / sqrt(D)."""
     dropout: float
     seed: np.uint64
+    element: Array
+    """An empty array of the type of the tensors' elements."""
 
 
 class Outputs(NamedTuple):
     """What the forward kernel writes, and the backward kernel reads."""
 
-    z: Array
+    z: Flat
     """Flat (N, H, D)."""
-    statistics: Array
+    statistics: Flat
     """Flat (N, groups, 2, LANES): the maximum of a query's scores, and one over the sum of their exponentials."""
 
 
 class Gradients(NamedTuple):
     """What the backward kernel writes."""
 
-    q: Array
-    """Flat (N, H, D)."""
-    k: Array
-    """Flat (N, H, D); the rows of graphs that are cut into pieces are left to `partial_k`."""
-    v: Array
-    """Flat (N, H, D), as k."""
-    partial_k: Array
-    """Flat (rows, H, D): the gradients of k of each piece of a graph that is cut; see `Plan.pieces`."""
-    partial_v: Array
-    """Flat (rows, H, D)."""
-    query_table: Array
-    """Flat (threads, groups, R, width, LANES): each thread's part of the gradient; empty without the table."""
-    key_table: Array
-    value_table: Array
+    q: Operand
+    k: Operand
+    """The rows of graphs that are cut into pieces are left to `partial_k`."""
+    v: Operand
+    """As k."""
+    partial_k: Operand
+    """(rows, H, D): the gradients of k of each piece of a graph that is cut; see `Plan.pieces`."""
+    partial_v: Operand
+    query_table: Flat
+    """Flat (threads, groups, R, width, LANES): each thread's part of the gradient; address 0 without the table."""
+    key_table: Flat
+    value_table: Flat
 
 
 class ForwardCall(NamedTuple):
@@ -112,6 +117,6 @@ class BackwardCall(NamedTuple):
 
     inputs: Inputs
     outputs: Outputs
-    grad_z: Array
+    grad_z: Flat
     """Flat (N, H, D)."""
     gradients: Gradients

@@ -6,7 +6,7 @@ import numpy as np
 
 from grpe_dgl.kernels.decorator import compiled
 from grpe_dgl.kernels.openmp import fork
-from grpe_dgl.ops.fused.arguments import Array, ForwardCall, Tables
+from grpe_dgl.ops.fused.arguments import Array, ForwardCall, Operand, Tables
 from grpe_dgl.ops.fused.buffers import (
     GraphBuffers,
     QueryBuffers,
@@ -90,7 +90,8 @@ def _forward_share(thread, arguments):  # type: ignore[no-untyped-def]
                     _add_table_values(count, piece.num_used, shape.width, buffers)
                 first_node = piece.first_node + top
                 _finish(count, first_node, shape, group, buffers.softmax, buffers.sums, outputs.statistics)
-                scatter(buffers.sums, count, shape, group, first_node, 1.0, outputs.z)
+                z = Operand(outputs.z, shape.num_heads * shape.head_size, shape.head_size)
+                scatter(buffers.sums, count, shape, group, first_node, 1.0, z)
     keep_alive(memory)
 
 

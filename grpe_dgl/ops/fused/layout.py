@@ -50,21 +50,22 @@ def gather(source, first, rows, shape, group, factor, rows_out, out):  # type: i
 
 @compiled(inner=True)
 def scatter(rows_in, rows, shape, group, first, factor, out):  # type: ignore[no-untyped-def]
-    """Copy `rows` rows of a group, times `factor`, to nodes first, first + 1, ... of `out`, which is flat (N, H, D)."""
+    """Copy `rows` rows of a group, times `factor`, to nodes first, first + 1, ... of the `Operand` `out`."""
     noinline()
-    num_heads, head_size, width = shape.num_heads, shape.head_size, shape.width
-    lanes = min(LANES, num_heads - group * LANES)
+    array, head_stride = out.array, out.head_stride
+    head_size, width = shape.head_size, shape.width
+    lanes = min(LANES, shape.num_heads - group * LANES)
     for i in range(rows):
-        start = ((first + i) * num_heads + group * LANES) * head_size
+        start = (first + i) * out.node_stride + group * LANES * head_stride
         at = i * width * LANES
         if lanes == LANES and head_size >= LANES:
             for d in range(0, head_size, LANES):
                 d = min(d, head_size - LANES)
-                copy_transposed(rows_in, at + d * LANES, LANES, out, start + d, head_size, factor)
+                copy_transposed(rows_in, at + d * LANES, LANES, array, start + d, head_stride, factor)
         else:
             for lane in range(lanes):
                 for d in range(head_size):
-                    out[start + lane * head_size + d] = rows_in[at + d * LANES + lane] * factor
+                    array[start + lane * head_stride + d] = rows_in[at + d * LANES + lane] * factor
 
 
 @compiled(inner=True)

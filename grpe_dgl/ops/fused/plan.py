@@ -46,6 +46,7 @@ class PairStructure(NamedTuple):
     used_offsets: Integers
     used: Integers
     plans: dict[int, Plan]
+    """By the number of threads."""
 
 
 def plan_of(pairs: dgl.DGLGraph, threads: int) -> Plan:
@@ -54,6 +55,11 @@ def plan_of(pairs: dgl.DGLGraph, threads: int) -> Plan:
     if threads not in structure.plans:
         structure.plans[threads] = _divide(structure, threads)
     return structure.plans[threads]
+
+
+def first_query_plan(pairs: dgl.DGLGraph, threads: int) -> Plan:
+    """Return the plan in which the first node of every graph of a complete pair graph is the only query."""
+    return _first_queries(_structure_of(pairs), threads)
 
 
 def plans_of_groups(pairs: dgl.DGLGraph, most_nodes: int, threads: int) -> list[tuple[int, int, Plan, Plan]]:
@@ -73,12 +79,16 @@ def plans_of_groups(pairs: dgl.DGLGraph, most_nodes: int, threads: int) -> list[
             pair_offsets=structure.pair_offsets[graphs],
             used_offsets=structure.used_offsets[graphs],
         )
-        every = np.arange(last - first)
-        ends = np.stack([every, np.zeros_like(every), np.ones_like(every), np.full_like(every, -1)], 1)
-        shares = len(every) * np.arange(threads + 1) // threads
-        groups.append((int(offsets[first]), int(offsets[last]), _divide(part, threads), Plan(shares, ends, *part[:5])))
+        plans = _divide(part, threads), _first_queries(part, threads)
+        groups.append((int(offsets[first]), int(offsets[last]), *plans))
         first = last
     return groups
+
+
+def _first_queries(structure: PairStructure, threads: int) -> Plan:
+    every = np.arange(len(structure.node_offsets) - 1)
+    pieces = np.stack([every, np.zeros_like(every), np.ones_like(every), np.full_like(every, -1)], 1)
+    return Plan(len(every) * np.arange(threads + 1) // threads, pieces, *structure[:5])
 
 
 def _find_structure(pairs: dgl.DGLGraph) -> PairStructure:

@@ -10,7 +10,7 @@ from grpe_dgl.kernels.openmp import run
 from grpe_dgl.ops.fused.arguments import ForwardCall, Outputs
 from grpe_dgl.ops.fused.forward import forward_kernel
 from grpe_dgl.ops.fused.lanes import LANES
-from grpe_dgl.ops.fused.operation import Options, flat, kernel_inputs
+from grpe_dgl.ops.fused.operation import Options, kernel_inputs
 from grpe_dgl.ops.fused.plan import Plan, plans_of_groups
 from grpe_dgl.ops.fused.pointers import plain
 
@@ -35,13 +35,14 @@ class RepeatedAttention:
     def __init__(
         self, plan: Plan, query_key_value: Tensor, z: Tensor, tables: tuple[Tensor | None, ...], key_self: bool
     ) -> None:
-        self._kept = [table if table is None else table.contiguous() for table in tables]
+        given = [table if table is None else table.contiguous() for table in tables]
         options = Options(plan, key_self, 0.0, 0)
         q, k, v = query_key_value.unbind(1)
-        inputs = kernel_inputs(q, k, v, self._kept, options)
+        inputs = kernel_inputs(q, k, v, given, options)
         statistics = torch.empty(len(z) * inputs.shape.groups * 2 * LANES, dtype=z.dtype)
+        self._kept = [*given, query_key_value, z, statistics]  # the kernel gets their addresses
         self._shares = len(plan.shares) - 1
-        self._arguments = plain(ForwardCall(inputs, Outputs(flat(z), statistics.numpy())))
+        self._arguments = plain(ForwardCall(inputs, Outputs(z.data_ptr(), statistics.data_ptr())))
 
     def __call__(self) -> None:
         """Write z of what the buffer of queries, keys and values has now."""

@@ -1,16 +1,19 @@
 """The kernel of `grpe_dgl.ops.residual_dropout`."""
 
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from grpe_dgl.kernels.decorator import compiled
 from grpe_dgl.kernels.openmp import fork, run
+from grpe_dgl.ops.fused.arguments import ELEMENT, Array, Flat
 from grpe_dgl.ops.fused.dropout_mask import keep_factors, row_key
 from grpe_dgl.ops.fused.lanes import LANES, add, load, mul, splat, store
+from grpe_dgl.ops.fused.pointers import dtype_of, plain, pointers
 
 BLOCK = 512  # vectors that share a key, and the least work for which another thread is used
 
@@ -20,24 +23,38 @@ class Inputs(NamedTuple):
 
     bounds: npt.NDArray[np.int64]
     """(threads + 1,): where each thread's blocks begin."""
-    x: npt.NDArray[Any]
-    """(n,), or empty, for the update alone."""
-    update: npt.NDArray[Any]
+    length: int
+    has_x: bool
+    x: Flat
+    """(length,); not read if `has_x` is false."""
+    update: Flat
     dropout: float
     seed: np.uint64
-    out: npt.NDArray[Any]
+    out: Flat
+    element: Array
+    """An empty array of the type of the tensors' elements."""
 
 
-def add_with_dropout(
-    x: npt.NDArray[Any], update: npt.NDArray[Any], dropout: float, seed: int, out: npt.NDArray[Any]
-) -> None:
-    """Write x + keep_mask * update to `out`, (n,) each, or keep_mask * update if x is empty.
+def add_with_dropout(x: Tensor | None, update: Tensor, dropout: float, seed: int, out: Tensor) -> None:
+    """Write x + keep_mask * update to `out`, or keep_mask * update without x; all are contiguous and alike.
 
-    The mask depends on the seed and the position alone.
+    The mask depends on the seed and the position alone. `out` may be x or the update.
     """
-    blocks = -(-len(out) // (BLOCK * LANES))
+    length = out.numel()
+    blocks = -(-length // (BLOCK * LANES))
     threads = min(torch.get_num_threads(), blocks)
-    run(_kernel, threads, Inputs(_bounds(blocks, threads), x, update, float(dropout), np.uint64(seed), out))
+    call = Inputs(
+        _bounds(blocks, threads),
+        length,
+        x is not None,
+        0 if x is None else x.data_ptr(),
+        update.data_ptr(),
+        float(dropout),
+        np.uint64(seed),
+        out.data_ptr(),
+        ELEMENT[out.dtype],
+    )
+    run(_kernel, threads, plain(call))
 
 
 @functools.lru_cache(maxsize=64)
@@ -54,14 +71,14 @@ def _kernel(runtime, first, last, inputs):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _share(thread, inputs):  # type: ignore[no-untyped-def]
-    bounds, x, update, dropout, seed, out = inputs
+    bounds, length, has_x, x, update, dropout, seed, out, _ = pointers(inputs, Inputs)
     threshold, scale = np.int64(dropout * 4294967296.0), splat(1.0 / (1.0 - dropout), out)
-    whole = len(out) // LANES
+    whole = length // LANES
     for block in range(bounds[thread], bounds[thread + 1]):
         key = row_key(seed, block)
         first = block * BLOCK
         last = min(first + BLOCK, whole)
-        if len(x):
+        if has_x:
             for i in range(first, last):
                 store(
                     out,
@@ -72,8 +89,8 @@ def _share(thread, inputs):  # type: ignore[no-untyped-def]
             for i in range(first, last):
                 store(out, i, mul(load(update, i), keep_factors(key, (i - first) * LANES, threshold, scale)))
         if first + BLOCK > whole:  # the last numbers fill no whole vector
-            keep_mask = np.empty(LANES, out.dtype)
+            keep_mask = np.empty(LANES, dtype_of(out))
             store(keep_mask, 0, keep_factors(key, (whole - first) * LANES, threshold, scale))
-            for i in range(whole * LANES, len(out)):
+            for i in range(whole * LANES, length):
                 value = update[i] * keep_mask[i - whole * LANES]
-                out[i] = x[i] + value if len(x) else value
+                out[i] = x[i] + value if has_x else value
