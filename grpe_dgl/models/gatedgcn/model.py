@@ -11,6 +11,7 @@ from grpe_dgl.models.batch_norm import BatchNorm
 from grpe_dgl.models.benchmark_model import BenchmarkModel
 from grpe_dgl.models.edges import EdgeColumns
 from grpe_dgl.models.gatedgcn.settings import GatedGCNSettings
+from grpe_dgl.ops.gated_edges import gated_edges, is_supported
 from grpe_dgl.schema import Schema
 
 EPSILON = 1e-6
@@ -45,10 +46,14 @@ class GatedGCNLayer(nn.Module):
         Without `update_edges`, for the last layer, the edge states are returned as they are.
         """
         own, neighbour, source, target = self._node_maps(x)
-        gate = self.edge_gate(edge) + dgl.ops.u_add_v(graph, source, target)
-        weight = torch.sigmoid(gate)
-        total = dgl.ops.u_mul_e_sum(graph, neighbour, weight)
-        mean = total / (dgl.ops.copy_e_sum(graph, weight) + EPSILON)
+        gate_weight, target = self.edge_gate.weight, target + self.edge_gate.bias
+        if is_supported(edge, gate_weight, source, target, neighbour):
+            gate, total, weights = gated_edges(graph, edge, gate_weight, source, target, neighbour)
+        else:
+            gate = F.linear(edge, gate_weight) + dgl.ops.u_add_v(graph, source, target)
+            opened = torch.sigmoid(gate)
+            total, weights = dgl.ops.u_mul_e_sum(graph, neighbour, opened), dgl.ops.copy_e_sum(graph, opened)
+        mean = total / (weights + EPSILON)
         x = self.dropout(x + F.relu(self.node_norm(own + mean)))
         if update_edges:
             edge = self.dropout(edge + F.relu(self.edge_norm(gate)))

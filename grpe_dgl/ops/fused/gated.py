@@ -28,6 +28,7 @@ from grpe_dgl.ops.fused.lanes import (
     where_negative,
 )
 from grpe_dgl.ops.fused.pointers import dtype_of, keep_alive, pointers
+from grpe_dgl.ops.fused.sigmoid import sigmoid
 
 Array = npt.NDArray[Any]
 Integers = npt.NDArray[np.int64]
@@ -137,7 +138,7 @@ def _attend(call, first, n, node, pair, group, sums):  # type: ignore[no-untyped
             seen = _keep(hidden_key, j, group, groups, options.hidden, 1.0, qkv)
             w = where_negative(sub(seen, half), zero, w)
         weights = add(weights, w)
-        gate = _sigmoid(load(call.maps, (2 * (pair + j) + 1) * groups + group), qkv)
+        gate = sigmoid(load(call.maps, (2 * (pair + j) + 1) * groups + group), qkv)
         degree = add(degree, gate)
         w = mul(w, gate)
         if options.dropout > 0:
@@ -191,7 +192,7 @@ def _differentiate(call, first, n, node, pair, group, rows):  # type: ignore[no-
             seen = _keep(hidden_key, j, group, groups, options.hidden, 1.0, qkv)
             w = where_negative(sub(seen, half), zero, w)
         at_gate = (2 * (pair + j) + 1) * groups + group
-        gate = _sigmoid(load(forward.maps, at_gate), qkv)
+        gate = sigmoid(load(forward.maps, at_gate), qkv)
         kept = one
         if options.dropout > 0:
             kept = _keep(dropout_key, j, group, groups, options.dropout, 1.0 / (1.0 - options.dropout), qkv)
@@ -240,15 +241,6 @@ def _clip(x, limit):  # type: ignore[no-untyped-def]
     inline()
     x = where_negative(add(x, limit), sub(sub(limit, limit), limit), x)
     return where_negative(sub(limit, x), limit, x)
-
-
-@compiled(inner=True)
-def _sigmoid(x, like):  # type: ignore[no-untyped-def]
-    inline()
-    zero, one = splat(0, like), splat(1, like)
-    small = exp(sub(zero, maximum(x, sub(zero, x))))
-    share = div(one, add(one, small))
-    return where_negative(x, mul(small, share), share)
 
 
 @compiled(inner=True)
