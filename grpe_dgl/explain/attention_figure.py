@@ -22,6 +22,9 @@ LABELLED = 40  # the largest graph whose rows are labelled
 _COLUMNS = 6
 _SIDE = 1.75  # inches of a map
 _BESIDE_MOLECULE = 5.4  # inches of a molecule above its adjacency
+_LEFT = 3.4  # inches of the column of molecule and adjacency
+_WIDEST = 13.0  # inches that maps may take beside it, unless they would become too small
+_CHARACTERS = 11  # of a title, per inch
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,10 @@ def plain(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text).replace("$", r"\$")
 
 
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
+
+
 def _figure(width: float, height: float) -> "Figure":
     # Here for start-up time: nothing else of this module needs matplotlib.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -106,8 +113,9 @@ def _attention_figure(subject: Subject, heads: bool) -> tuple["Figure", "Axes | 
     maps = subject.maps
     if heads:
         columns = max(len(weights) for weights in maps.layers)
-        rows, side = len(maps.layers), 1.25
-        panels = [[_title(layer, head) for head in range(len(maps.layers[layer]))] for layer in range(rows)]
+        rows = len(maps.layers)
+        side = min(max(1.25, _WIDEST / columns), max(1.25, _BESIDE_MOLECULE / rows - 0.25))
+        panels = [[f"head {head + 1}" for head in range(len(weights))] for weights in maps.layers]
         values = [list(weights) for weights in maps.layers]
     else:
         # Beside a molecule above its adjacency there is room for two rows and more.
@@ -115,15 +123,16 @@ def _attention_figure(subject: Subject, heads: bool) -> tuple["Figure", "Axes | 
         rows = max(rows, 2) if subject.molecule is not None and len(maps.layers) > 1 else rows
         columns = math.ceil(len(maps.layers) / rows)
         side = max(_SIDE, (_BESIDE_MOLECULE - 0.25 * rows) / rows if subject.molecule is not None else 0.0)
+        if rows == 1:
+            side = max(side, min(_LEFT - 0.5, _WIDEST / columns))
         mean = maps.mean
         order = [range(r * columns, min((r + 1) * columns, len(mean))) for r in range(rows)]
-        panels = [[_title(layer) for layer in row] for row in order]
+        panels = [[f"layer {layer + 1}" for layer in row] for row in order]
         values = [[mean[layer] for layer in row] for row in order]
-    left = 3.4
-    width = left + columns * side + 0.5
+    width = _LEFT + columns * side + 0.5
     figure = _figure(width, max(rows * (side + 0.25), _BESIDE_MOLECULE if subject.molecule is not None else 3.2) + 0.4)
-    figure.suptitle(plain(subject.title), fontsize=9, wrap=True)
-    parts: Any = figure.subfigures(1, 2, width_ratios=[left, width - left])
+    figure.suptitle(plain(_cut(subject.title, int(width * _CHARACTERS))), fontsize=9)
+    parts: Any = figure.subfigures(1, 2, width_ratios=[_LEFT, width - _LEFT])
     begin, rest = parts
     molecule_axes = None
     if subject.molecule is not None:
@@ -135,7 +144,7 @@ def _attention_figure(subject: Subject, heads: bool) -> tuple["Figure", "Axes | 
     _draw_adjacency(adjacency_axes, subject)
     grid = rest.subplots(rows, columns, squeeze=False)
     image = None
-    for axes_row, title_row, value_row in zip(grid, panels, values, strict=True):
+    for layer, (axes_row, title_row, value_row) in enumerate(zip(grid, panels, values, strict=True)):
         for axes in axes_row:
             axes.set_axis_off()
         for axes, title, value in zip(axes_row, title_row, value_row, strict=False):
@@ -144,15 +153,13 @@ def _attention_figure(subject: Subject, heads: bool) -> tuple["Figure", "Axes | 
             axes.set_title(f"{title}, max {value.max():.2g}", fontsize=7, pad=3)
             axes.set_xticks([])
             axes.set_yticks([])
+        if heads:
+            axes_row[0].set_ylabel(f"layer {layer + 1}", fontsize=8)
     bar = rest.colorbar(image, ax=grid, shrink=0.5, aspect=30, pad=0.01)
     bar.set_ticks([0, 1], labels=["0", "max"])
     bar.ax.tick_params(labelsize=7)
     bar.set_label("attention weight, row = query, column = key", fontsize=7)
     return figure, molecule_axes
-
-
-def _title(layer: int, head: int | None = None) -> str:
-    return f"layer {layer + 1}" if head is None else f"{layer + 1}.{head + 1}"
 
 
 def _draw_adjacency(axes: "Axes", subject: Subject) -> None:
@@ -169,7 +176,10 @@ def _draw_adjacency(axes: "Axes", subject: Subject) -> None:
         axes.set_xticks(range(len(labels)), labels, fontsize=size, rotation=90)
         axes.tick_params(length=0)
     else:
-        axes.tick_params(labelsize=7)
+        step = 10 * math.ceil(len(labels) / 80)  # eight numbers or fewer
+        nodes = range(0, len(labels) - maps.virtual, step)
+        for set_ticks in (axes.set_xticks, axes.set_yticks):  # numbers of nodes, which come after the virtual ones
+            set_ticks([maps.virtual + node for node in nodes], [str(node) for node in nodes], fontsize=7)
 
 
 def _colour_bar(figure: Any, axes: "Axes", subject: Subject) -> None:

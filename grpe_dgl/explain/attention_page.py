@@ -53,14 +53,20 @@ def attention_page(subject: Subject, *, note: str, heads: bool) -> str:
         "adjacency": _packed("adjacency", adjacency),
         "layers": layers,
     }
-    body = f"<h1>Attention: {text(subject.title)}</h1>\n<p>{text(note)}</p>\n"
+    body = f"<h1>Attention: <span>{text(subject.title)}</span></h1>\n<p>{text(note)}</p>\n"
     key = "green: pairs with the virtual node; " if maps.virtual else ""
     body += (
         f'<p class="note">Row = query, column = key; every map from 0 (dark) to its own largest weight (yellow). '
         f"Adjacency: yellow where there is an edge; {key}point at a map for its values.</p>\n"
-        f'<div class="row">{_molecules(subject)}<div id="maps"></div></div><div id="tip" role="status"></div>'
+        f'<div class="row">{_molecules(subject)}<div id="maps" class="{_size(len(subject.labels))}"></div></div>'
+        '<div id="tip" role="status"></div>'
     )
     return page(title=f"Attention: {subject.title}", body=body, style=_STYLE, data=data, script=_SCRIPT)
+
+
+def _size(nodes: int) -> str:
+    """Return the class of maps of this many nodes: where nodes are narrower than pixels, colours are averaged."""
+    return "small" if nodes <= 40 else "medium" if nodes <= 160 else "large"
 
 
 def _packed(name: str, values: Array) -> dict[str, Any]:
@@ -104,8 +110,11 @@ _STYLE = """
 figure { margin: .5rem 0 0; }
 .maps { display: flex; flex-wrap: wrap; gap: .8rem; margin-bottom: 1rem; }
 .maps h2 { flex-basis: 100%; }
-.map { margin: 0; }
-.map canvas { display: block; width: 10rem; height: 10rem; image-rendering: pixelated; border: 1px solid var(--line); }
+.map { margin: 0; width: min(var(--side), 100%); }
+h1 span { display: block; font: 1rem/1.4 ui-monospace, monospace; max-height: 5.6rem; overflow-y: auto; }
+.map canvas { display: block; width: 100%; aspect-ratio: 1; border: 1px solid var(--line); image-rendering: pixelated; }
+.small { --side: 10rem; } .medium { --side: 16rem; } .large { --side: 22rem; }
+.large canvas { image-rendering: auto; }
 .map figcaption { font-size: .8rem; font-variant-numeric: tabular-nums; }
 #tip { position: fixed; pointer-events: none; background: #111; color: #fff; padding: .25rem .5rem; border-radius: 4px;
   font-size: .85rem; display: none; white-space: pre; z-index: 2; }

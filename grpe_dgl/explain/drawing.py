@@ -83,6 +83,8 @@ def _draw(
     options.highlightRadius = 0.42
     options.highlightBondWidthMultiplier = 14
     options.padding = 0.06
+    options.flagCloseContactsDist = -1  # no red marks where a large molecule overlaps itself
+    options.fixedBondLength = drawer.Width() / 6  # at most: else one atom is a disc that fills the drawing
     options.bondLineWidth = max(2, drawer.Width() // 250)
     # Hydrogens that the drawing adds at stereo centres have no number: they come after the molecule's own atoms.
     drawer.DrawMolecule(

@@ -1,5 +1,6 @@
 """How much each atom and bond contributes to the prediction of a molecule."""
 
+import math
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,14 +9,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from grpe_dgl.checkpoint.file import Checkpoint, load_checkpoint
 from grpe_dgl.data.molecules.arrays import read_molecules
 from grpe_dgl.data.molecules.atom_order import given_molecule
 from grpe_dgl.data.molecules.smiles import MAX_NODES
+from grpe_dgl.data.store.arrays import GraphArrays
 from grpe_dgl.errors import InputError
 from grpe_dgl.explain.gradients import integrate_graphs
-from grpe_dgl.explain.masking import mask_graphs
+from grpe_dgl.explain.masking import graph_values, mask_graphs
 from grpe_dgl.explain.outputs import ExplainedOutput
 from grpe_dgl.models.model import GraphModel
 
@@ -40,6 +43,9 @@ class Explanation:
     the only atom of a molecule under masking."""
     bonds: Array
     """(bonds,) float64 in the order of the molecule's bonds; NaN as above, and everywhere for the gradient method."""
+    descriptors: float = math.nan
+    """How much the prediction changes without the descriptors of the whole molecule, with their training means in their
+    place; NaN for masking, whose atoms account for them, and for a model that reads none."""
 
     @property
     def bond_ends(self) -> list[tuple[int, int]]:
@@ -90,8 +96,9 @@ def explain(
 
 
 NOTE = (
-    "The model also reads RDKit's descriptors of the whole molecule, which stay as they are: what the prediction takes "
-    "from them is in no atom's number."
+    "The model also reads descriptors of the whole molecule. They stay as they are when an atom changes, so no atom's "
+    "number has a part of theirs. Their own number is the prediction minus that with descriptors of an average "
+    "training molecule. The method masking accounts for them atom by atom."
 )
 
 
@@ -114,7 +121,7 @@ class Explainer:
         self.standardised = checkpoint.schema.standardised_molecules
         self.model: GraphModel = checkpoint.model()
         descriptors = getattr(checkpoint.recipe.model, "descriptors", None)
-        self.note: str | None = None if descriptors is None else NOTE
+        self.note: str | None = NOTE if descriptors is not None and method == "gradient" else None
         """What the contributions leave out, if anything: a sentence for the reader of the numbers."""
 
     def explain(
@@ -126,7 +133,8 @@ class Explainer:
         if not len(index):
             return errors, [None] * len(smiles)
         if self.method == "masking":
-            masked = mask_graphs(self.model, self.view, arrays, index, self.output)
+            readable = [text for text, error in zip(smiles, errors, strict=True) if error is None]
+            masked = mask_graphs(self.model, self.view, arrays, index, self.output, readable)
             parts = [(value, np.nan, atoms, bonds, ends) for value, atoms, bonds, ends in masked]
         else:
             none: Array = np.zeros(0)
@@ -134,15 +142,28 @@ class Explainer:
                 (value, baseline, atoms, none, np.zeros((0, 2), np.int64))
                 for value, baseline, atoms in integrate_graphs(self.model, self.view, arrays, index, self.output)
             ]
-        results = iter(parts)
+        results = iter(zip(parts, self._descriptor_parts(arrays, index), strict=True))
         return errors, [
             None if error is not None else self._in_given_order(text, *next(results))
             for text, error in zip(smiles, errors, strict=True)
         ]
 
+    def _descriptor_parts(self, arrays: GraphArrays, index: npt.NDArray[np.int64]) -> Array:
+        """Return how much the descriptors contribute to each graph's value, (B,); NaN for a model that reads none."""
+        if self.note is None:
+            return np.full(len(index), np.nan)
+        whole = graph_values(self.model, self.view, arrays, index, self.output)
+        scaled = self.model.get_submodule("head_descriptors")
+        hook = scaled.register_forward_hook(lambda module, arguments, values: torch.zeros_like(values))  # their means
+        try:
+            return whole - graph_values(self.model, self.view, arrays, index, self.output)
+        finally:
+            hook.remove()
+
     def _in_given_order(
-        self, smiles: str, value: float, baseline: float, nodes: Array, edges: Array, ends: Array
+        self, smiles: str, parts: tuple[float, float, Array, Array, Array], descriptors: float
     ) -> Explanation:
+        value, baseline, nodes, edges, ends = parts
         molecule, order = given_molecule(smiles, standardised=self.standardised)
         atoms = np.full(molecule.GetNumAtoms(), np.nan)
         atoms[order] = nodes
@@ -150,4 +171,4 @@ class Explainer:
         for (one, other), part in zip(ends, edges, strict=True):
             bond = molecule.GetBondBetweenAtoms(order[int(one)], order[int(other)])
             bonds[bond.GetIdx()] = part
-        return Explanation(smiles, molecule, value, baseline, atoms, bonds)
+        return Explanation(smiles, molecule, value, baseline, atoms, bonds, float(descriptors))

@@ -46,7 +46,7 @@ def explanation_page(rows: Sequence[ExplainedRow], explainer: Explainer, columns
     legend = (
         f'<div class="card legend"><div class="scale">&minus;{most:.3g}<i style="background: '
         f'linear-gradient(to right, {stops})"></i>+{most:.3g}</div><div>blue lowers, orange raises the prediction; '
-        f"{unit}; stronger contributions have the last colour</div></div>"
+        f"{unit}; numbers beyond the scale have its last colour</div></div>"
     )
     cards = "\n".join(_card(row, explainer, columns, most) for row in rows)
     method = " ".join(part for part in (_METHODS[explainer.method], explainer.note) if part)
@@ -77,6 +77,8 @@ def _card(row: ExplainedRow, explainer: Explainer, columns: Sequence[str], most:
     value = f"{kind} {text(explainer.output.name)} {found.value:.4g}"
     if explainer.method == "gradient":
         value += f", baseline {found.baseline:.4g}"
+    if np.isfinite(found.descriptors):
+        value += f", descriptors {found.descriptors:+.4g}"
     return (
         f'<article class="card">{head}<div class="drawing">{drawing}</div><div>{value}</div>'
         f"<details><summary>numbers</summary>{_numbers(found)}</details></article>"
@@ -110,5 +112,5 @@ article h2 { font-size: .85rem; font-weight: 600; }
 .legend .scale i { flex-basis: 16rem; }
 .drawing svg { margin: 0 auto; }
 .numbers { display: flex; flex-wrap: wrap; gap: .1rem .8rem; font-size: .8rem; font-variant-numeric: tabular-nums; }
-@media print { .legend { position: static; } }
+@media print { .legend { position: static; } article { content-visibility: visible; } }
 """

@@ -1,5 +1,6 @@
 """Leave-one-out: how much a prediction changes without a node or an edge."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,12 @@ PAIRS_PER_BATCH = 1 << 18  # bounds the memory of a forward pass
 
 
 def mask_graphs(
-    model: GraphModel, view: View, arrays: GraphArrays, index: npt.NDArray[np.int64], output: ExplainedOutput
+    model: GraphModel,
+    view: View,
+    arrays: GraphArrays,
+    index: npt.NDArray[np.int64],
+    output: ExplainedOutput,
+    smiles: Sequence[str] | None = None,
 ) -> list[tuple[float, Array, Array, Array]]:
     r"""Return for each graph its value, the contributions of its nodes and edges, and the ends of the edges.
 
@@ -37,6 +43,8 @@ def mask_graphs(
         As for `grpe_dgl.explain.maps.attention_maps`.
     output
         What is explained.
+    smiles
+        Of every graph of `arrays`, for models that read descriptors of the molecule.
 
     Returns
     -------
@@ -46,13 +54,13 @@ def mask_graphs(
     sizes = lengths_of(arrays.node_offsets)[index]
     found: list[tuple[float, Array, Array, Array] | None] = [None] * len(index)
     for place in (sizes == 1).nonzero()[0]:
-        value = float(_values(model, view, arrays, index[place : place + 1], output)[0])
+        value = float(graph_values(model, view, arrays, index[place : place + 1], output)[0])
         found[place] = value, np.full(1, np.nan), np.zeros(0), np.zeros((0, 2), np.int64)
     places = (sizes > 1).nonzero()[0]
     places = places[np.argsort(sizes[places], kind="stable")]
     if len(places):
-        variants = Variants(arrays, index[places])
-        values = _values(model, view, variants, np.arange(len(variants)), output)
+        variants = Variants(arrays, index[places], smiles)
+        values = graph_values(model, view, variants, np.arange(len(variants)), output)
         first = 0
         for place, (nodes, edges), ends in zip(places, variants.counts, variants.pairs, strict=True):
             own = values[first : first + 1 + nodes + edges]
@@ -62,7 +70,7 @@ def mask_graphs(
     return [one for one in found if one is not None]
 
 
-def _values(
+def graph_values(
     model: GraphModel, view: View, arrays: GraphArrays, index: npt.NDArray[np.int64], output: ExplainedOutput
 ) -> Array:
     """Return the explained output of graphs, (B,) float64, batch by batch; like sizes should stand together."""

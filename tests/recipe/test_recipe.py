@@ -47,6 +47,7 @@ def test_defaults_and_preset():
         "key_term": "neighbour",
         "head_sizes": (),
         "descriptors": None,
+        "descriptor_dropout": 0.0,
     }
     assert (recipe.training.learning_rate, recipe.training.final_learning_rate) == (2e-4, 1e-9)
     assert recipe.dataset is None and recipe.start_from is None and recipe.variants == {}

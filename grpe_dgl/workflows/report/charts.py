@@ -14,6 +14,7 @@ from grpe_dgl.workflows.report.plot import Plot, padded
 Array = npt.NDArray[Any]
 MOST_TARGETS = 4
 MOST_POINTS = 1500
+ONE_CARD = 42  # characters of a table's row that fit into a card
 MOST_CLASSES = 24
 BINS = 10
 
@@ -213,6 +214,6 @@ def _confusion(title: str, counts: Array, names: list[str]) -> Markup:
     head = element("tr", element("th", "true \\ predicted"), *(element("th", name, scope="col") for name in names))
     body = element("table", element("thead", head), element("tbody", *rows))
     note = "Percentages are of the true class (row)."
-    return card(
-        title, element("div", body, class_="scroll", tabindex="0"), note=note, width="wide" if len(names) > 6 else ""
-    )
+    characters = max(16, *map(len, names)) + sum(max(10, len(name)) for name in names)
+    width = "" if characters <= ONE_CARD else "double" if characters <= 2 * ONE_CARD else "wide"
+    return card(title, element("div", body, class_="scroll", tabindex="0"), note=note, width=width)

@@ -9,6 +9,8 @@ from grpe_dgl.workflows.compare.text import cells_of, title
 from grpe_dgl.workflows.report.markup import Markup, card, element, table
 from grpe_dgl.workflows.report.plot import Plot, epoch_range, padded, styles
 
+_Curve = tuple[list[int], list[float], list[float], list[float]]  # what `curve_of` returns
+
 
 def comparison_section(comparison: Comparison) -> Markup:
     """Return the tables of `grpe compare` with the curves of each, and what was not compared."""
@@ -34,17 +36,29 @@ def comparison_section(comparison: Comparison) -> Markup:
 
 
 def _overlay(compared: Table) -> Markup:
-    """Return the validation curves of all models of a table in one chart."""
-    scale = 100 if compared.metric.percent else 1
+    """Return the validation curves of all models of a table in one chart: a wide one, and one for narrow screens."""
     curves = [curve_of(row) for row in compared.rows]
-    values = [scale * value for _, _, low, high in curves for value in (*low, *high)]
-    epochs = [epoch for each, *_ in curves for epoch in each]
-    if not epochs or (len(compared.rows) == 1 and len(compared.rows[0].runs) == 1):  # its details have it
-        return Markup("")
+    if not any(at for at, *_ in curves) or (len(compared.rows) == 1 and len(compared.rows[0].runs) == 1):
+        return Markup("")  # the details of a single run have its curve
     unit = " (%)" if compared.metric.percent else ""
     name = f"validation {compared.metric.name}{unit}"
-    plot = Plot(name, epoch_range(epochs), padded(values), x_label="epoch", y_label=name, whole_x=True, wide=True)
-    legend = []
+    charts = [
+        _chart(compared, curves, name, wide=True).svg("wide-chart"),
+        _chart(compared, curves, name, wide=False).svg("narrow-chart"),
+    ]
+    shown = zip(styles(len(curves)), compared.rows, curves, strict=True)
+    legend = _legend([(style, row.name) for style, row, (at, *_) in shown if at])
+    note = (
+        "A line is the mean over the seeds, a band their range." if any(len(r.runs) > 1 for r in compared.rows) else ""
+    )
+    return element("div", card(name, *charts, legend, note=note, width="double"), class_="cards")
+
+
+def _chart(compared: Table, curves: Sequence[_Curve], name: str, *, wide: bool) -> Plot:
+    scale = 100 if compared.metric.percent else 1
+    values = [scale * value for _, _, low, high in curves for value in (*low, *high)]
+    epochs = [epoch for each, *_ in curves for epoch in each]
+    plot = Plot(name, epoch_range(epochs), padded(values), x_label="epoch", y_label=name, whole_x=True, wide=wide)
     for style, row, (at, mean, low, high) in zip(styles(len(curves)), compared.rows, curves, strict=True):
         if not at:
             continue
@@ -53,11 +67,7 @@ def _overlay(compared: Table) -> Markup:
         plot.line([(x, scale * y) for x, y in zip(at, mean, strict=True)], style, dots=len(at) <= 60)
         for x, y in zip(at, mean, strict=True):
             plot.tip(x, scale * y, f"{row.name}\nepoch {x}: {compared.metric.text(y)}")
-        legend.append((style, row.name))
-    note = (
-        "A line is the mean over the seeds, a band their range." if any(len(r.runs) > 1 for r in compared.rows) else ""
-    )
-    return element("div", card(name, plot.svg(), _legend(legend), note=note, width="double"), class_="cards")
+    return plot
 
 
 def _legend(entries: Sequence[tuple[str, str]]) -> Markup:

@@ -55,7 +55,8 @@ def table(header: Sequence[object], rows: Sequence[Sequence[object]], *, marked:
         )
         for place, row in enumerate(rows)
     ]
-    content = element("table", element("thead", head), element("tbody", *body))
+    kind = None if header else "facts"
+    content = element("table", element("thead", head), element("tbody", *body), class_=kind)
     return element("div", content, class_="scroll", tabindex="0")
 
 

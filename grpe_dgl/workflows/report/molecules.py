@@ -128,6 +128,7 @@ def draw(molecule: Any, *, numbered: bool = False) -> Markup:
         options.addAtomIndices = numbered
         options.bondLineWidth = 1
         options.padding = 0.06
+        options.fixedBondLength = 40  # at most: else the letters of a molecule of one atom fill the drawing
         try:
             rdMolDraw2D.PrepareAndDrawMolecule(drawer, molecule)
         except (RuntimeError, ValueError):

@@ -125,8 +125,8 @@ class Plot:
         if math.isfinite(x) and math.isfinite(y):
             self._tips.append((*self.place(x, y), shown))
 
-    def svg(self) -> Markup:
-        """Return the chart."""
+    def svg(self, only: str = "") -> Markup:
+        """Return the chart; `only` is the class of one that is shown on wide or on narrow screens alone."""
         content = Markup("".join([*self._axes(), *self._marks]))
         return element(
             "svg",
@@ -135,7 +135,7 @@ class Plot:
             role="img",
             tabindex="0" if self._tips else None,
             aria_label=self.title,
-            class_="chart",
+            class_=f"chart {only}".strip(),
             data_tips=json.dumps(self._tips, separators=(",", ":")) if self._tips else None,
         )
 

@@ -57,7 +57,7 @@ def test_a_graph_of_a_dataset_and_a_summary(tiny):
     grpe("attention", "run/best.ckpt", "--dataset", "data/tiny", "--index", 3, "--out", "g.png", folder=tiny)
     result = grpe("attention", "run/best.ckpt", "--index", 1, "--split", "test", "--out", "g.html", folder=tiny)
     assert "2 layers" in result.output
-    assert "<h1>Attention: graph 25 of tiny</h1>" in (tiny / "g.html").read_text()
+    assert "<h1>Attention: <span>graph 25 of tiny</span></h1>" in (tiny / "g.html").read_text()
     result = grpe("attention", "run/best.ckpt", "--summary", "--out", "s.csv", folder=tiny)
     assert "run/best.ckpt on data/tiny valid (4 graphs)" in result.output and "virtual node" in result.output
     rows = list(csv.DictReader((tiny / "s.csv").read_text().splitlines()))

@@ -9,6 +9,7 @@ import pytest
 import grpe_dgl
 from grpe_dgl.errors import InputError
 from grpe_dgl.training.predictions import Predictions
+from grpe_dgl.workflows.report.charts import _confusion
 from tests.browser import ARGUMENTS, CONTRASTS, Opened, executable
 from tests.workflows.compare.run_folders import write_run
 from tests.workflows.report.molecule_run import HOSTILE, HOSTILE_SMILES, write_dataset, write_molecule_run
@@ -125,6 +126,28 @@ def test_every_text_is_readable_and_the_page_is_not_wider_than_the_screen(opened
     assert len(found) > 100
     assert [each for each in found if each[0] < 4.5] == []
     assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize(
+    "opened",
+    [{"viewport": {"width": width, "height": 800}} for width in (1280, 375)],
+    indirect=True,
+    ids=["wide", "phone"],
+)
+def test_labels_of_every_chart_are_large_enough_to_read(opened):
+    sizes = opened.page.eval_on_selector_all(
+        ".chart", "found => found.filter(c => c.getClientRects().length)"
+        ".map(c => 13.5 * c.getBoundingClientRect().width / c.viewBox.baseVal.width)",
+    )  # fmt: skip
+    assert min(sizes) > 8.5
+    overlay = opened.page.locator("#comparison .chart:visible")
+    assert overlay.count() == 1
+
+
+@pytest.mark.parametrize(("classes", "width"), [(2, "card"), (3, "card double"), (6, "card double"), (9, "card wide")])
+def test_a_confusion_matrix_is_as_wide_as_its_classes_need(classes, width):
+    matrix = _confusion("confusion", np.eye(classes, dtype=np.int64), [f"community {k}" for k in range(classes)])
+    assert matrix.startswith(f'<figure class="{width}">')
 
 
 def test_one_run_has_no_comparison_and_no_dataset_is_said(folder, tmp_path):
