@@ -40,6 +40,40 @@ def random_split(n: int, fractions: Sequence[float], seed: int) -> dict[str, Ind
     return {name: np.sort(part) for name, part in zip(NAMES, parts, strict=True)}
 
 
+def stratified_split(classes: npt.NDArray[np.int64], fractions: Sequence[float], seed: int) -> dict[str, Indices]:
+    """Return a random split in which every class has its share, and one graph at least of three or more.
+
+    Parameters
+    ----------
+    classes
+        The class of each graph, (G,).
+    fractions
+        Of train, valid and test; one of 0 gets no graph.
+    seed
+        Of the permutation.
+    """
+    generator = np.random.default_rng(seed)
+    parts: dict[str, list[Indices]] = {name: [] for name in NAMES}
+    for name in np.unique(classes):
+        own = generator.permutation(np.flatnonzero(classes == name))
+        first, second = (int(cutoff) for cutoff in _cutoffs(len(own), fractions))
+        counts = {"valid": second - first, "test": len(own) - second}
+        if len(own) >= len(NAMES):
+            counts = {split: max(counts[split], int(fractions[NAMES.index(split)] > 0)) for split in counts}
+        for split, count in counts.items():
+            own, taken = np.split(own, [len(own) - count])
+            parts[split].append(taken)
+        parts["train"].append(own)
+    return {name: np.sort(np.concatenate(part)) for name, part in parts.items()}
+
+
+def lacks_a_class(classes: npt.NDArray[np.int64], division: Mapping[str, Indices]) -> bool:
+    """Whether a split with graphs has none of a class that three or more graphs have; negative classes do not count."""
+    names, counts = np.unique(classes[classes >= 0], return_counts=True)
+    common = names[counts >= len(NAMES)]
+    return any(len(index) and not np.isin(common, classes[index]).all() for index in division.values())
+
+
 def scaffold_split(scaffolds: npt.NDArray[np.uint64], fractions: Sequence[float]) -> dict[str, Indices]:
     """Return OGB's scaffold split: molecules of one scaffold stay together, the largest groups train.
 

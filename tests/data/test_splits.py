@@ -104,3 +104,23 @@ def test_shared_molecules_are_told_once():
     molecules = np.array([1, 1, 2, 3, 3, 3, 4], np.uint64)
     index = {"train": np.array([0, 2, 3]), "valid": np.array([1, 4]), "test": np.array([5, 6])}
     assert splits.shared(molecules, index).tolist() == [1, 3]
+
+
+def test_every_class_has_its_share():
+    classes = np.array([0] * 30 + [1] * 10 + [2] * 3 + [3] * 2)
+    found = splits.stratified_split(classes, (0.8, 0.1, 0.1), 0)
+    assert np.array_equal(np.sort(np.concatenate(list(found.values()))), np.arange(45))
+    counts = {name: np.bincount(classes[index], minlength=4).tolist() for name, index in found.items()}
+    assert counts == {"train": [24, 8, 1, 1], "valid": [3, 1, 1, 0], "test": [3, 1, 1, 1]}
+    again = splits.stratified_split(classes, (0.8, 0.1, 0.1), 0)
+    assert all(np.array_equal(found[name], again[name]) for name in found)
+    only = splits.stratified_split(classes, (1.0, 0.0, 0.0), 0)
+    assert len(only["train"]) == 45 and not len(only["valid"]) and not len(only["test"])
+
+
+def test_a_class_that_a_split_lacks():
+    division = {"train": np.arange(4), "valid": np.array([4]), "test": np.array([], np.int64)}
+    assert splits.lacks_a_class(np.array([0, 1, 1, 0, 1]), division) is False  # 0 is rarer than there are splits
+    assert splits.lacks_a_class(np.array([0, 1, 1, 1, 1]), division) is False
+    assert splits.lacks_a_class(np.array([0, 0, 0, 1, 1]), division) is True
+    assert splits.lacks_a_class(np.array([0, 0, 0, -1, 0]), division) is False

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from grpe_dgl.data import splits
-from grpe_dgl.data.molecules.smiles import MAX_NODES, canonical_key, graphs_of_smiles, with_lines
+from grpe_dgl.data.molecules.smiles import MAX_NODES, graphs_of_smiles, with_lines
 from grpe_dgl.data.sources.molecule_notes import MoleculeScan, note_of_column
 from grpe_dgl.data.sources.raw_graphs import Graphs
+from grpe_dgl.data.sources.shared_molecules import count_shared
 from grpe_dgl.data.sources.source import Job, Source
 from grpe_dgl.data.tables.number_format import NumberFormat
 from grpe_dgl.data.tables.row_weights import RowWeights
@@ -186,15 +187,21 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
                 f"{counted(left_out, 'row')} {verb} in no split: column {request.split_column!r} is blank there"
             )
     keys: list[npt.NDArray[np.uint64]] = []
+    classes: list[npt.NDArray[np.int64]] = []  # of one yes/no target
 
     def observe(graphs: Graphs) -> None:
         assert graphs.key is not None
         keys.append(graphs.key)
+        if task.kind == "binary" and len(task.targets) == 1:
+            classes.append(np.nan_to_num(graphs.label[:, 0], nan=-1).astype(np.int64))
 
     def divide(rows: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.int64]]:
         structures, scaffolds = np.concatenate(keys).T
         if request.split == "random":
             result = splits.random_split(len(rows), request.fractions, request.seed)
+            if classes and splits.lacks_a_class(np.concatenate(classes), result):
+                result = splits.stratified_split(np.concatenate(classes), request.fractions, request.seed)
+                notes.append("rows were divided class by class: otherwise one of the splits would lack a class")
         elif request.split == "scaffold":
             result = splits.scaffold_split(scaffolds, request.fractions)
         else:
@@ -206,7 +213,7 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
                 "train",
                 hint="other_fractions" if by_fractions else None,
             )
-        if shared := _count_shared(table, smiles, structures, rows, result, request.standardise):
+        if shared := count_shared(table, smiles, structures, rows, result, request.standardise):
             occurs = "molecule occurs" if shared == 1 else "molecules occur"
             notes.append(f"{shared:,} {occurs} in more than one split (same canonical SMILES)")
         return result
@@ -268,28 +275,6 @@ def _convert(
         kept = [place for place in range(len(smiles)) if place not in skipped]
         graphs = dataclasses.replace(graphs, weight=weight[kept])
     return with_lines(graphs, lines, first_row, noun)
-
-
-def _count_shared(
-    table: Table,
-    place: int,
-    structures: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.int64],
-    result: Mapping[str, npt.NDArray[np.int64]],
-    standardised: bool,
-) -> int:
-    """Return how many molecules occur in more than one split; only those with equal structure keys are compared."""
-    suspects = np.isin(structures, splits.shared(structures, result))
-    if not suspects.any():
-        return 0
-    key_of = functools.lru_cache(maxsize=1 << 16)(functools.partial(canonical_key, standardised=standardised))
-    molecules = np.zeros(len(rows), np.uint64)
-    graph, graphs = 0, np.flatnonzero(suspects)
-    for row, (_, cells) in enumerate(table.rows()):
-        if graph < len(graphs) and row == rows[graphs[graph]]:
-            molecules[graphs[graph]] = key_of(cells[place])
-            graph += 1
-    return len(splits.shared(molecules, {name: index[suspects[index]] for name, index in result.items()}))
 
 
 def _split_code(cell: str, where: str) -> int:
