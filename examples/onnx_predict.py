@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 from rdkit import Chem, RDLogger
-from rdkit.Chem import Descriptors
+from rdkit.Chem import Descriptors, rdFingerprintGenerator
 from rdkit.Chem.MolStandardize.rdMolStandardize import LargestFragmentChooser, Uncharger
 
 
@@ -85,8 +85,8 @@ def relations(molecule, codes, columns, virtual):
     return relation
 
 
-def descriptors(molecule, names):
-    """Return RDKit's descriptors of these names, shape (D,); NaN for one that cannot be computed."""
+def descriptors(molecule, names, morgan=None):
+    """Return RDKit's descriptors of these names and Morgan counts, shape (D,); NaN for one that cannot be computed."""
     functions, values = dict(Descriptors.descList), []
     for name in names:
         try:
@@ -95,6 +95,9 @@ def descriptors(molecule, names):
             values.append(np.nan)
     found = np.array(values)
     found[~(np.abs(found) <= np.finfo(np.float32).max)] = np.nan
+    if morgan is not None:
+        generator = rdFingerprintGenerator.GetMorganGenerator(radius=morgan["radius"], fpSize=morgan["size"])
+        found = np.append(found, np.log1p(generator.GetCountFingerprintAsNumPy(molecule).astype(np.float32)))
     return found.astype(np.float32)
 
 
@@ -179,7 +182,8 @@ def predict(session, model, molecules):
     feed = {"nodes": nodes, "relation": relation, "mask": mask}
     for entry in model["inputs"][3:]:
         if entry["name"] == "descriptors":
-            feed["descriptors"] = np.array([descriptors(molecule, entry["columns"]) for molecule in molecules])
+            rows = [descriptors(molecule, entry["columns"], entry.get("morgan")) for molecule in molecules]
+            feed["descriptors"] = np.array(rows)
         else:
             feed[entry["name"]] = encodings(molecules, entry, mask.shape)
     return session.run(["prediction"], feed)[0]

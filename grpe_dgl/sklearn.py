@@ -46,6 +46,8 @@ class _Estimator(BaseEstimator):
         An integer, a numpy generator of the old kind, or None for another model at every fit.
     max_nodes
         The largest molecule, in atoms.
+    standardise
+        Whether molecules are reduced to their largest fragment, without charges where possible.
     device
         Where the model is trained and used.
     """
@@ -59,6 +61,7 @@ class _Estimator(BaseEstimator):
         validation_fraction: float = 0.1,
         random_state: Any = None,
         max_nodes: int = 512,
+        standardise: bool = False,
         device: str = "cpu",
     ) -> None:
         self.recipe = recipe
@@ -67,6 +70,7 @@ class _Estimator(BaseEstimator):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.max_nodes = max_nodes
+        self.standardise = standardise
         self.device = device
 
     def __sklearn_tags__(self) -> Any:
@@ -81,7 +85,14 @@ class _Estimator(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "predictor_")
 
-    def _fit(self, smiles: list[str | None], columns: dict[str, Any], task: str, strata: Array | None = None) -> None:
+    def _fit(
+        self,
+        smiles: list[str | None],
+        columns: dict[str, Any],
+        task: str,
+        sample_weight: Any,
+        strata: Array | None = None,
+    ) -> None:
         """Train on SMILES and columns of labels, and set the attributes that end in an underscore.
 
         Every class of `strata`, (R,), has its share of the rows that select the epoch.
@@ -95,11 +106,16 @@ class _Estimator(BaseEstimator):
         unreadable = [place for place, text in enumerate(smiles) if text is None]
         if unreadable:
             raise InputError(f"molecule {unreadable[0]} is missing; accepted: a SMILES in every row")
+        if not smiles:
+            raise InputError("X has no rows; accepted: one or more molecules")
+        weights = _weights(sample_weight, len(smiles))
         random = check_random_state(self.random_state)
         seed = int(random.randint(np.iinfo(np.int32).max))
         groups = np.zeros(len(smiles), int) if strata is None else strata
         valid = _validation_rows(groups, self.validation_fraction, random)
         frame = pandas.DataFrame({"smiles": smiles, **columns, "split": np.where(valid, "valid", "train")})
+        if weights is not None:
+            frame["weight"] = weights
         settings = parse_overrides(self.settings or ())
         if strata is not None and len(np.unique(groups[valid])) < len(np.unique(groups)):
             settings = {"training.metric": "accuracy", **settings}  # ranks of a class that is not there are undefined
@@ -108,12 +124,14 @@ class _Estimator(BaseEstimator):
             "smiles",
             list(columns),
             task=task,
+            weights=None if weights is None else "weight",
             recipe=self.recipe,
             settings=settings,
             epochs=self.epochs,
             split_column="split",
             seed=seed,
             max_nodes=self.max_nodes,
+            standardise=self.standardise,
             device=self.device,
         )
         self.n_features_in_ = 1
@@ -152,18 +170,21 @@ class GRPERegressor(RegressorMixin, _Estimator):
 
     __doc__ = f"{__doc__}\n{_Estimator.__doc__}"
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
-        """Train on R molecules and labels, (R,) or (R, T), NaN for a missing one; return the estimator."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+        """Train on R molecules and labels, (R,) or (R, T), NaN for a missing one; return the estimator.
+
+        `sample_weight`, (R,): how much each molecule counts in the training loss; None: all the same.
+        """
         smiles, labels = one_column(X), np.asarray(y, np.float64)
         check_consistent_length(smiles, labels)
         if labels.ndim not in (1, 2):
             raise InputError(f"y has shape {labels.shape}; accepted: (rows,) or (rows, targets)")
-        columns = labels.reshape(len(labels), -1)
+        columns = labels[:, None] if labels.ndim == 1 else labels
         if np.isinf(columns).any():
             raise InputError("y has infinite values; accepted: numbers, or NaN for a missing label")
         self.n_outputs_ = columns.shape[1]
         self._one_dimensional = labels.ndim == 1
-        self._fit(smiles, {f"y{t}": columns[:, t] for t in range(columns.shape[1])}, "regression")
+        self._fit(smiles, {f"y{t}": columns[:, t] for t in range(columns.shape[1])}, "regression", sample_weight)
         return self
 
     def predict(self, X: Any) -> Array:  # noqa: N803
@@ -187,8 +208,11 @@ class GRPEClassifier(ClassifierMixin, _Estimator):
 
     __doc__ = f"{__doc__}\n{_Estimator.__doc__}"
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
-        """Train on R molecules and their classes, (R,): numbers or texts; return the estimator."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+        """Train on R molecules and their classes, (R,): numbers or texts; return the estimator.
+
+        `sample_weight`, (R,): how much each molecule counts in the training loss; None: all the same.
+        """
         smiles, labels = one_column(X), np.asarray(y)
         check_consistent_length(smiles, labels)
         if labels.ndim == 2 and labels.shape[1] == 1:
@@ -202,7 +226,7 @@ class GRPEClassifier(ClassifierMixin, _Estimator):
         codes = np.searchsorted(self.classes_, labels)
         # Named, so that two classes are a yes/no target with the second as yes, and more are classes in this order.
         names = [f"class {code:06d}" if len(self.classes_) > 2 else code for code in codes]
-        self._fit(smiles, {"y": names}, "classification", codes)
+        self._fit(smiles, {"y": names}, "classification", sample_weight, codes)
         return self
 
     def predict_proba(self, X: Any) -> Array:  # noqa: N803
@@ -235,6 +259,18 @@ def one_column(X: Any) -> list[str | None]:  # noqa: N803
             raise InputError(f"X has {X.shape[1]} columns; accepted: one, of SMILES")
         X = X[:, 0]
     return smiles_of(X)
+
+
+def _weights(given: Any, rows: int) -> Array | None:
+    """Return the weights of the rows, (R,), checked."""
+    if given is None:
+        return None
+    weights = np.asarray(given, np.float64)
+    if weights.shape != (rows,):
+        raise InputError(f"sample_weight has shape {weights.shape}; accepted: ({rows},), one for each molecule")
+    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise InputError("sample_weight has negative or infinite values, or only 0; accepted: numbers of 0 or more")
+    return weights
 
 
 def _validation_rows(groups: Array, fraction: float, random: Any) -> npt.NDArray[np.bool_]:

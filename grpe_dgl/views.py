@@ -6,11 +6,20 @@ from typing import ClassVar, NamedTuple
 from grpe_dgl.errors import InputError
 
 CODES = ("relation", "spd", "edge")
-ENCODINGS = ("laplacian", "combinatorial_laplacian", "random_walk", "svd", "spectrum", "svd_self_loops", "rdkit")
-"""The kinds of positional encodings; `grpe_dgl.data.encodings.compute` computes each. ``rdkit`` is no encoding of
-nodes, but the descriptors of a molecule, `grpe_dgl.data.molecules.descriptors`."""
-DESCRIPTORS = {"rdkit": 178}
-"""How many numbers per molecule there are of each kind of descriptors."""
+ENCODINGS = (
+    "laplacian",
+    "combinatorial_laplacian",
+    "random_walk",
+    "svd",
+    "spectrum",
+    "svd_self_loops",
+    "rdkit",
+    "rdkit_morgan",
+)
+"""The kinds of positional encodings; `grpe_dgl.data.encodings.compute` computes each. Those of `DESCRIPTORS` are no
+encodings of nodes, but numbers of a whole molecule, `grpe_dgl.data.molecules.descriptors`."""
+DESCRIPTORS = {"rdkit": 178, "rdkit_morgan": 178 + 512}
+"""How many numbers per molecule there are of each kind of descriptors: RDKit's, or these and Morgan counts."""
 
 
 class Encoding(NamedTuple):

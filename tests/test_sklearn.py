@@ -80,6 +80,22 @@ def test_classes_of_any_type(labels):
     assert 0 <= model.score(SMILES, labels) <= 1
 
 
+def test_weights_of_rows_reach_the_training():
+    plain = GRPERegressor(**QUICK, validation_fraction=0)
+    same = clone(plain).fit(SMILES, SIZE, sample_weight=np.full(24, 3.0)).predict(SMILES[:3])
+    np.testing.assert_allclose(same, clone(plain).fit(SMILES, SIZE).predict(SMILES[:3]), rtol=1e-4)
+    other = clone(plain).fit(SMILES, SIZE, sample_weight=np.arange(24) % 2)
+    only = clone(plain).fit(SMILES, np.where(np.arange(24) % 2, SIZE, 99.0), sample_weight=np.arange(24) % 2)
+    assert abs(other.predict(SMILES[:3]) - same).max() > 1e-4 and np.isfinite(only.predict(SMILES[:3])).all()
+    classifier = GRPEClassifier(**QUICK, standardise=True).fit(SMILES, KIND, sample_weight=list(range(24)))
+    assert classifier.predictor_.schema.standardised_molecules
+    scores = cross_val_score(plain, SMILES, SIZE, cv=2, params={"sample_weight": np.ones(24)}, error_score="raise")
+    assert np.isfinite(scores).all()
+    for weights, message in ((np.ones(3), r"shape \(3,\); accepted: \(24,\)"), (-np.ones(24), "numbers of 0 or more")):
+        with pytest.raises(InputError, match=message):
+            clone(plain).fit(SMILES, SIZE, sample_weight=weights)
+
+
 def test_rare_classes_select_the_epoch_too():
     rare = np.array(["no"] * 22 + ["yes"] * 2)
     valid = _validation_rows(rare, 0.1, np.random.RandomState(0))
@@ -96,6 +112,7 @@ def test_rare_classes_select_the_epoch_too():
         (GRPEClassifier(), SMILES, SIZE / 7, "Unknown label type"),
         (GRPERegressor(), SMILES, SIZE[:3], "inconsistent numbers of samples"),
         (GRPERegressor(), [None, "C"], [1.0, 2.0], "molecule 0 is missing"),
+        (GRPERegressor(), [], [], "X has no rows"),
         (GRPERegressor(validation_fraction=1.0), SMILES, SIZE, "validation_fraction is 1.0"),
         (GRPERegressor(), SMILES, SIZE * np.inf, "infinite"),
         (GRPERegressor(), pandas.DataFrame({"a": [1]}), [1.0], "not a text"),

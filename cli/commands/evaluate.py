@@ -1,4 +1,4 @@
-"""``grpe evaluate``: measure a model on a split."""
+"""``grpe evaluate``: measure a model on a split, or one or several on a table."""
 
 import contextlib
 import json
@@ -13,7 +13,8 @@ from grpe_dgl.messages import counted
 
 from ..support.device import choose_device
 from ..support.make_encodings import make_encodings
-from ..support.options import CheckpointFile, data_option, device_option, raw_dir_option, require_file
+from ..support.options import data_option, device_option, raw_dir_option
+from ..support.predict_inputs import models_and_table
 from ..support.progress import progress_so_far
 from ..support.resolve_dataset import dataset_of_checkpoint, resolve_dataset
 from ..support.terminal import echo
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
 
 
 @click.command("evaluate")
-@click.argument("checkpoint", type=CheckpointFile(), metavar="CKPT")
-@click.argument("table", required=False, type=click.Path(path_type=Path), metavar="[TABLE]")
+@click.argument("arguments", nargs=-1, required=True, metavar="CKPT [CKPT...] [TABLE]")
 @click.option("--split", help="train, valid, test, ...  [default: test; of TABLE all rows]")
 @click.option("--metric", "metrics", multiple=True, help="Repeat it for more.  [default: the metric of the training]")
 @click.option("--dataset", help="Another dataset that fits: a name inside --data or a folder.")
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 @click.option("--smiles", help="The column of TABLE with the molecules.  [default: smiles, SMILES, ...]")
 @click.option("--sheet", help="Of an Excel workbook.  [default: the first with a column of SMILES]")
 @click.option("--decimal", type=click.Choice([".", ","]), help="Decimal separator of TABLE.  [default: .]")
+@click.option("--thousands", type=click.Choice([".", ","]), help="Separator of thousands of TABLE.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def evaluate_command(
-    checkpoint: Path,
-    table: Path | None,
+    arguments: tuple[str, ...],
     split: str | None,
     metrics: tuple[str, ...],
     dataset: str | None,
@@ -55,26 +55,36 @@ def evaluate_command(
     smiles: str | None,
     sheet: str | None,
     decimal: str | None,
+    thousands: str | None,
     as_json: bool,
 ) -> None:
     """Measure the model in CKPT on a split, or on TABLE.
 
     The dataset is the one it was trained on, or another one that fits. TABLE is a table of molecules, as `grpe predict`
-    reads it, with a column for every target of the model by its name.
+    reads it, with a column for every target of the model by its name; on a table the mean of several models is
+    measured, which the folder of a run, with all its seeds or folds, also stands for.
     """
+    models, table = models_and_table(arguments)
     of_dataset = {"--split": split, "--dataset": dataset, "--batch-size": batch_size, "--submission": submission}
-    of_table = {"--smiles": smiles, "--sheet": sheet, "--decimal": decimal}
+    of_table = {"--smiles": smiles, "--sheet": sheet, "--decimal": decimal, "--thousands": thousands}
     for option, value in (of_table if table is None else of_dataset).items():
         if value is not None:
             raise click.UsageError(f"{option} goes with {'TABLE' if table is None else 'a dataset, not with TABLE'}")
     split = split or "test"
     from grpe_dgl.checkpoint.file import load_checkpoint
     from grpe_dgl.data.tables.number_format import NumberFormat
+    from grpe_dgl.inference.ensemble import Ensemble
+    from grpe_dgl.inference.predictor import load
     from grpe_dgl.objectives import METRICS_OF_KIND
     from grpe_dgl.training.submission import write_submission
     from grpe_dgl.workflows.evaluate import evaluate
     from grpe_dgl.workflows.evaluate_table import evaluate_table
 
+    if table is None and len(models) > 1:
+        raise click.UsageError(
+            f"{len(models)} models; accepted on a split: one of them, such as {models[0]}, or all of them with TABLE"
+        )
+    checkpoint = models[0]
     saved = load_checkpoint(checkpoint)
     task = saved.schema.task
     for name in metrics:
@@ -82,20 +92,21 @@ def evaluate_command(
             accepted = ", ".join(METRICS_OF_KIND[task.kind])
             raise click.UsageError(f"--metric {name}: accepted for {task.kind}: {accepted}")
     if table is not None:
-        require_file(table)
+        chosen = str(choose_device(device))
         with _warnings_shown():
             measured = evaluate_table(
-                saved,
+                Ensemble([load(path, device=chosen) for path in models]),
                 table,
                 smiles=smiles,
                 sheet=sheet,
                 metrics=metrics,
-                numbers=NumberFormat(decimal or "."),
+                numbers=NumberFormat(decimal or ".", thousands),
+                bad_labels_file=Path(f"{table.name.split('.')[0]}_bad_labels.csv"),
                 allow_overlap=allow_overlap,
-                device=choose_device(device),
-                source=str(checkpoint),
                 progress=progress_so_far(table.name, "molecules"),
             )
+        if len(models) > 1 and not as_json:
+            echo(f"mean of {len(models)} models")
         _print(measured, as_json=as_json)
         return
     folder = resolve_dataset(dataset or dataset_of_checkpoint(checkpoint, saved), data, raw_dir)

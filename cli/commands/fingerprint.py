@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from grpe_dgl.io.quick_start import quick_start
 from grpe_dgl.messages import counted
 
 from ..support.bulk_progress import follow
@@ -42,21 +43,23 @@ def fingerprint_command(
         raise click.UsageError(f"{len(checkpoints)} checkpoints; accepted: one")
     out = Path(output)
     if is_folder(output):
-        from grpe_dgl.inference.bulk import Fingerprint
+        with quick_start():
+            from grpe_dgl.inference.bulk import Fingerprint
 
-        fingerprint = Fingerprint(checkpoints[0], str(choose_device(options.device)), layers)
-        fingerprint.predictor.require_layers(layers)
+            fingerprint = Fingerprint(checkpoints[0], str(choose_device(options.device)), layers)
+            fingerprint.predictor.require_layers(layers)
         compute_library(inputs, out, fingerprint, options, library)
         return
     library.require_folder()
     check_output(out, force=options.force, suffixes=(*OUTPUTS, ".npy"))
 
-    from grpe_dgl.data.tables.rows import unused_names
-    from grpe_dgl.inference.bulk import Fingerprint, write_fingerprints
-    from grpe_dgl.inference.writers import open_table
+    with quick_start():
+        from grpe_dgl.data.tables.rows import unused_names
+        from grpe_dgl.inference.bulk import Fingerprint, write_fingerprints
+        from grpe_dgl.inference.writers import open_table
 
-    fingerprint = Fingerprint(checkpoints[0], str(choose_device(options.device)), layers)
-    fingerprint.predictor.require_layers(layers)
+        fingerprint = Fingerprint(checkpoints[0], str(choose_device(options.device)), layers)
+        fingerprint.predictor.require_layers(layers)
     rows = open_rows(inputs, fingerprint.predictor, options)
     names = [f"fingerprint_{i}" for i in range(fingerprint.width)]
     *numbers, error_column = unused_names([*names, "error"], rows.columns)

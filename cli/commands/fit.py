@@ -50,7 +50,7 @@ def fit_command(
     from grpe_dgl.recipe.load import read_recipe
     from grpe_dgl.workflows.experiment import DATA
     from grpe_dgl.workflows.fit import all_rows, fit_split, fold_plan, own_recipe
-    from grpe_dgl.workflows.table_data import require_new
+    from grpe_dgl.workflows.table_data import must_replace, require_new
 
     if folds is None and (repeats is not None or final):
         raise click.UsageError("--repeats and --final go with --folds")
@@ -70,7 +70,8 @@ def fit_command(
         return source
 
     folder = out / DATA
-    made = make_dataset(folder, made_of.settings(), make, workers=workers, strict=strict, force=False)
+    force = must_replace(made_of, folder, resume=options.resume)
+    made = make_dataset(folder, made_of.settings(), make, workers=workers, strict=strict, force=force)
     if made is not None:
         show_table_notes(folder, notes, splits=plan is None)
     if plan is not None:

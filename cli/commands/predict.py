@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from grpe_dgl.io.quick_start import quick_start
 from grpe_dgl.messages import counted
 
 from ..support.bulk_progress import follow
@@ -13,7 +14,6 @@ from ..support.device import choose_device
 from ..support.library import LibraryOptions, compute_library, is_folder, library_options
 from ..support.output_file import OUTPUTS, check_output
 from ..support.predict_inputs import InputOptions, checkpoints_and_inputs, input_options, one_run_folder, open_rows
-from ..support.quick_start import quick_start
 from ..support.terminal import echo, table_stream
 
 
@@ -64,10 +64,11 @@ def predict_command(
             raise click.BadParameter(f"{interval:g}; accepted: between 0 and 1, such as 0.9", param_hint="--interval")
         run_folder = one_run_folder(arguments, inputs)
     if out is not None and is_folder(output):
-        from grpe_dgl.inference.bulk import Prediction
+        with quick_start():
+            from grpe_dgl.inference.bulk import Prediction
 
-        device = str(choose_device(options.device))
-        prediction = Prediction(tuple(checkpoints), device, interval, run_folder, domain)
+            device = str(choose_device(options.device))
+            prediction = Prediction(tuple(checkpoints), device, interval, run_folder, domain)
         compute_library(inputs, out, prediction, options, library)
         return
     library.require_folder()

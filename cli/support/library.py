@@ -121,14 +121,21 @@ def compute_library(
     with progress(
         library.maker.folder.job["command"], sum(block.rows for block in library.missing), "molecules"
     ) as more:
-        outcome = run_library(
-            library, engine=chosen.engine or "local", workers=workers, address=chosen.address, progress=more
-        )
+        try:
+            outcome = run_library(
+                library, engine=chosen.engine or "local", workers=workers, address=chosen.address, progress=more
+            )
+        except KeyboardInterrupt:
+            echo(f"finished parts stay in {out}; the same command again makes the others", err=True)
+            raise
     _report(library, outcome, out)
 
 
 def _announce(library: "Library", chosen: LibraryOptions) -> None:
     share = "" if chosen.shard is None else f" of shard {chosen.shard[0]}/{chosen.shard[1]}"
+    if not library.share:
+        parts = counted(len(library.blocks), "part")
+        echo(f"nothing to do: the input is {parts}, and none of them is{share}", err=True)
     there = len(library.share) - len(library.missing)
     if there:
         echo(f"{there:,} of {counted(len(library.share), 'part')}{share} finished already", err=True)
@@ -139,7 +146,8 @@ def _announce(library: "Library", chosen: LibraryOptions) -> None:
 def _report(library: "Library", outcome: "Outcome", out: Path) -> None:
     made = [result for result in outcome.results if result.error is None]
     rows, failed = sum(result.rows for result in made), sum(result.failed for result in made)
-    without = f", {failed:,} without numbers (reasons in the column error)" if failed else ""
+    where = f"reasons in the column {library.maker.added_columns[-1]}"
+    without = f", {failed:,} without numbers ({where})" if failed else ""
     echo(f"{counted(rows, 'molecule')}{without}, {counted(len(made), 'part')}: {out}")
     for retry in outcome.retried:
         echo(f"retried: part-{retry.number:05d}, as its worker was lost ({'; '.join(retry.lost)})", err=True)

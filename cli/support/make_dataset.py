@@ -58,9 +58,11 @@ def make_dataset(
             manifest = existing(path, settings)
         except InputError as error:
             require_replaceable(path)  # raises where --force would not help
-            raise click.ClickException(f"{error}\n--force makes the dataset again in its place.") from None
+            again = "\n--force makes the dataset again in its place." if _has_force() else ""
+            raise click.ClickException(f"{error}{again}") from None
         if manifest is not None:
-            echo(f"{path} exists already: {manifest.num_graphs:,} graphs. --force makes it again.")
+            again = " --force makes it again." if _has_force() else ""
+            echo(f"{path} exists already: {manifest.num_graphs:,} graphs.{again}")
             return None
     begin = time.monotonic()
     source = make()
@@ -69,5 +71,12 @@ def make_dataset(
     splits = ", ".join(f"{name} {count:,}" for name, count in manifest.splits.items())
     echo(f"{path}: {manifest.num_graphs:,} graphs ({splits}) in {time.monotonic() - begin:.1f} s")
     if manifest.num_skipped:
-        echo(f"{manifest.num_skipped:,} of {manifest.num_rows:,} rows were skipped: {path / 'skipped.csv'}")
+        verb = "was" if manifest.num_skipped == 1 else "were"
+        echo(f"{manifest.num_skipped:,} of {manifest.num_rows:,} rows {verb} skipped: {path / 'skipped.csv'}")
     return manifest
+
+
+def _has_force() -> bool:
+    """Whether the running command has the option --force."""
+    context = click.get_current_context(silent=True)
+    return context is not None and any(option.name == "force" for option in context.command.params)

@@ -1,7 +1,8 @@
-"""The arguments of `grpe predict` and `grpe fingerprint`: checkpoints, then molecules or graphs."""
+"""The arguments of `grpe predict`, `grpe fingerprint` and `grpe evaluate`: checkpoints, then molecules or graphs."""
 
 import glob
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,19 +77,35 @@ def checkpoints_and_inputs(arguments: tuple[str, ...]) -> tuple[list[Path], list
         raise click.UsageError(f"{' '.join(arguments)}: the checkpoint comes first, then the input")
     if count == len(arguments):
         raise click.UsageError("no input; give a table, a processed dataset, or SMILES after the checkpoint")
-    checkpoints = []
-    for path in map(Path, arguments[:count]):
-        if path.is_dir() and not is_shipped(path):
-            checkpoints += models_of(path)
-            continue
-        model_file(path)  # raises for a name that is neither a file nor a shipped model
-        if not is_shipped(path):
-            require_file(path)
-        checkpoints.append(path)
+    checkpoints = _models(arguments[:count])
     inputs = list(arguments[count:])
     if len(inputs) == 1 and is_table(inputs[0]) and not glob.has_magic(inputs[0]):
         require_file(Path(inputs[0]))
     return checkpoints, inputs
+
+
+def models_and_table(arguments: tuple[str, ...]) -> tuple[list[Path], Path | None]:
+    """Divide the arguments of `grpe evaluate`: one or more models, and at most one table after them."""
+    *others, last = arguments
+    table = Path(last) if others and not _is_checkpoint(last) and not is_shipped(Path(last)) else None
+    models = _models(arguments if table is None else others)
+    if table is not None:
+        require_file(table)
+    return models, table
+
+
+def _models(names: Sequence[str]) -> list[Path]:
+    """Return the checkpoints that names stand for: files, shipped models, and all models in the folders of runs."""
+    found = []
+    for path in map(Path, names):
+        if path.is_dir() and not is_shipped(path):
+            found += models_of(path)
+            continue
+        model_file(path)  # raises for a name that is neither a file nor a shipped model
+        if not is_shipped(path):
+            require_file(path)
+        found.append(path)
+    return found
 
 
 def one_run_folder(arguments: tuple[str, ...], inputs: list[str]) -> Path:

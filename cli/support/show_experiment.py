@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from grpe_dgl.messages import counted
 
 from .device import choose_device
-from .errors import HINTS, INTERRUPTED, TERMINATED
+from .errors import INTERRUPTED, TERMINATED
 from .first_process import is_first_process, say
+from .hints import note_with_hint
 from .make_encodings import make_encodings
 from .run_display import curve, data_line, model_line, result_lines, show_run
 from .terminal import echo
@@ -164,8 +165,7 @@ def _screen(out: Path, options: TrainingOptions, group: "Processes") -> "Experim
             shown = planned.recipe.model
             echo(model_line(shown, data))
             for note in choose_start(planned.recipe, data.store).notes:
-                hint = getattr(note, "hint", None)
-                echo(note if hint is None else f"{note}; {HINTS[hint]}")
+                echo(note_with_hint(note))
         if (planned.folder / "results.json").exists():
             echo(f"{planned.folder} is finished already")
         with show_run(

@@ -33,7 +33,8 @@ def show_folds(
     if not found.summary:
         return  # another process prints
     splits = len(found.finished)
-    say(f"\nmean and deviation over {splits} splits ({plan.folds} folds, {plan.repeats} times, {plan.split}):")
+    times = f", {plan.repeats} times" if plan.repeats > 1 else ""
+    say(f"\nmean and deviation over {splits} splits ({plan.folds} folds{times}, {plan.split}):")
     say(table(found.summary), nl=False)
     undefined = sum(value != value for value in found.summary["rows"][0]["splits"]["test"]["values"])
     if undefined:

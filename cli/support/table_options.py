@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .errors import HINTS
+from grpe_dgl.errors import InputError
+
+from .hints import note_with_hint
 from .options import InputFile, options_as
 from .terminal import echo
 
@@ -23,8 +25,12 @@ class _Fractions(click.ParamType):
         """Return the three as a tuple."""
         if isinstance(value, tuple):
             return value
+        from grpe_dgl.data.splits import check_fractions
+
         try:
-            return tuple(float(part) for part in str(value).split(","))
+            return check_fractions([float(part) for part in str(value).split(",")])
+        except InputError as error:
+            self.fail(str(error), param, ctx)
         except ValueError:
             self.fail(f"{value!r}; accepted: train,valid,test, such as 0.8,0.1,0.1", param, ctx)
 
@@ -142,8 +148,7 @@ def show_table_notes(folder: Path, notes: list[str], *, splits: bool = True) -> 
 
     store = Store(folder)
     for note in (*notes, *(split_warnings(store) if splits else ()), *label_notes(store)):
-        hint = getattr(note, "hint", None)
-        echo(note if hint is None else f"{note}; {HINTS[hint]}")
+        echo(note_with_hint(note))
     if splits and store.schema.target_scale is not None:
         for target, mean, deviation in zip(store.schema.task.targets, *store.schema.target_scale, strict=True):
             echo(f"{target}: standardised for training, mean {mean:.4g}, deviation {deviation:.4g} (train)")

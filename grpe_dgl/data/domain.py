@@ -29,7 +29,7 @@ class TrainingDomain:
     fingerprints: Words
     """(n, 32): the Morgan fingerprints of the training molecules, or of `MAX_FINGERPRINTS` of them."""
     molecules: int
-    """How many training molecules there are."""
+    """How many training molecules there are; of several models, how many there are at least."""
     elements: frozenset[int]
     """Codes of the atoms' first column, the element."""
     sizes: tuple[int, int]
@@ -66,9 +66,10 @@ class TrainingDomain:
         first, *others = domains
         if not others:
             return first
+        fingerprints = np.unique(np.concatenate([domain.fingerprints for domain in domains]), axis=0)
         return TrainingDomain(
-            np.unique(np.concatenate([domain.fingerprints for domain in domains]), axis=0),
-            max(domain.molecules for domain in domains),
+            fingerprints,
+            max(len(fingerprints), *(domain.molecules for domain in domains)),
             frozenset().union(*(domain.elements for domain in domains)),
             (min(domain.sizes[0] for domain in domains), max(domain.sizes[1] for domain in domains)),
             frozenset().union(*(domain.charges for domain in domains)),

@@ -45,7 +45,7 @@ class Explanation:
     """(bonds,) float64 in the order of the molecule's bonds; NaN as above, and everywhere for the gradient method."""
     descriptors: float = math.nan
     """How much the prediction changes without the descriptors of the whole molecule, with their training means in their
-    place; NaN for a model that reads none."""
+    place; NaN for masking, whose atoms account for them, and for a model that reads none."""
 
     @property
     def bond_ends(self) -> list[tuple[int, int]]:
@@ -96,9 +96,9 @@ def explain(
 
 
 NOTE = (
-    "The model also reads RDKit's descriptors of the whole molecule. They stay as they are when an atom changes, so no "
-    "atom's number has a part of theirs. Their own number is the prediction minus that with descriptors of an average "
-    "training molecule."
+    "The model also reads descriptors of the whole molecule. They stay as they are when an atom changes, so no atom's "
+    "number has a part of theirs. Their own number is the prediction minus that with descriptors of an average "
+    "training molecule. The method masking accounts for them atom by atom."
 )
 
 
@@ -121,7 +121,7 @@ class Explainer:
         self.standardised = checkpoint.schema.standardised_molecules
         self.model: GraphModel = checkpoint.model()
         descriptors = getattr(checkpoint.recipe.model, "descriptors", None)
-        self.note: str | None = None if descriptors is None else NOTE
+        self.note: str | None = NOTE if descriptors is not None and method == "gradient" else None
         """What the contributions leave out, if anything: a sentence for the reader of the numbers."""
 
     def explain(
@@ -133,7 +133,8 @@ class Explainer:
         if not len(index):
             return errors, [None] * len(smiles)
         if self.method == "masking":
-            masked = mask_graphs(self.model, self.view, arrays, index, self.output)
+            readable = [text for text, error in zip(smiles, errors, strict=True) if error is None]
+            masked = mask_graphs(self.model, self.view, arrays, index, self.output, readable)
             parts = [(value, np.nan, atoms, bonds, ends) for value, atoms, bonds, ends in masked]
         else:
             none: Array = np.zeros(0)

@@ -1,5 +1,6 @@
 """Leave-one-out: how much a prediction changes without a node or an edge."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,12 @@ PAIRS_PER_BATCH = 1 << 18  # bounds the memory of a forward pass
 
 
 def mask_graphs(
-    model: GraphModel, view: View, arrays: GraphArrays, index: npt.NDArray[np.int64], output: ExplainedOutput
+    model: GraphModel,
+    view: View,
+    arrays: GraphArrays,
+    index: npt.NDArray[np.int64],
+    output: ExplainedOutput,
+    smiles: Sequence[str] | None = None,
 ) -> list[tuple[float, Array, Array, Array]]:
     r"""Return for each graph its value, the contributions of its nodes and edges, and the ends of the edges.
 
@@ -37,6 +43,8 @@ def mask_graphs(
         As for `grpe_dgl.explain.maps.attention_maps`.
     output
         What is explained.
+    smiles
+        Of every graph of `arrays`, for models that read descriptors of the molecule.
 
     Returns
     -------
@@ -51,7 +59,7 @@ def mask_graphs(
     places = (sizes > 1).nonzero()[0]
     places = places[np.argsort(sizes[places], kind="stable")]
     if len(places):
-        variants = Variants(arrays, index[places])
+        variants = Variants(arrays, index[places], smiles)
         values = graph_values(model, view, variants, np.arange(len(variants)), output)
         first = 0
         for place, (nodes, edges), ends in zip(places, variants.counts, variants.pairs, strict=True):

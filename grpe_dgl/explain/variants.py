@@ -1,5 +1,6 @@
 """Copies of graphs from which one node or one edge is left out, as arrays that batches are made of."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,9 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from grpe_dgl.data.encodings.files import EncodingArrays
+from grpe_dgl.data.molecules.arrays import molecule_of_graph
 from grpe_dgl.data.store.arrays import GraphArrays
+from grpe_dgl.explain.cut_molecules import cut_descriptors
 from grpe_dgl.offsets import offsets_of
 from grpe_dgl.schema import Schema
+from grpe_dgl.views import DESCRIPTORS, Encoding
 
 Array = npt.NDArray[Any]
 
@@ -20,6 +24,8 @@ class Variants:
     What is left keeps its features, distances and positional encodings as they are in the whole graph, so that a model
     sees values that it was trained on: other nodes still have the degree and the hydrogens they had. The two ends of an
     edge that is left out count as nodes at distance 2, which is the least that two nodes without an edge can have.
+    Descriptors of a molecule are those of what is left (`grpe_dgl.explain.cut_molecules`), as a model that reads them
+    would otherwise see the whole molecule in every variant.
 
     Parameters
     ----------
@@ -27,12 +33,15 @@ class Variants:
         The graphs.
     index
         (B,): which of them, each of two nodes or more.
+    smiles
+        Of every graph of `base`, for models that read descriptors; None keeps those of the whole molecule.
     """
 
     path = Path("graphs in memory")
 
-    def __init__(self, base: GraphArrays, index: npt.NDArray[np.int64]) -> None:
+    def __init__(self, base: GraphArrays, index: npt.NDArray[np.int64], smiles: Sequence[str] | None = None) -> None:
         self._base = base
+        self._smiles = smiles
         self.pairs: list[Array] = []
         """Of each graph (edges, 2) int64: the ends of its edges, the lower first, in the order of the variants."""
         self.counts: list[tuple[int, int]] = []
@@ -40,6 +49,7 @@ class Variants:
         self._parts: dict[str, list[Array]] = {name: [] for name in ("rows", "src", "dst", "edge_type", "distance")}
         self._sizes: list[tuple[int, int]] = []
         self._graphs: list[int] = []
+        self._encodings: dict[str, EncodingArrays] = {}
         for graph in index:
             self._add(int(graph))
         num_nodes, num_edges = np.array(self._sizes, np.int64).T
@@ -63,10 +73,25 @@ class Variants:
         return len(self._sizes)
 
     def encoding(self, name: str) -> EncodingArrays:
-        """Return a positional encoding: every node keeps that of the whole graph."""
-        whole = self._base.encoding(name)
-        values = None if whole.values is None else _locked(np.asarray(whole.values)[self._graphs])
-        return EncodingArrays(_locked(np.asarray(whole.nodes)[self._rows]), values)
+        """Return an encoding: every node keeps that of the whole graph; descriptors are those of what is left."""
+        if name not in self._encodings:
+            whole = self._base.encoding(name)
+            values = None if whole.values is None else np.asarray(whole.values)[self._graphs]
+            if values is not None and self._smiles is not None and (kind := Encoding.parse(name).kind) in DESCRIPTORS:
+                self._cut(values, kind, self._smiles)
+            nodes = _locked(np.asarray(whole.nodes)[self._rows])
+            self._encodings[name] = EncodingArrays(nodes, None if values is None else _locked(values))
+        return self._encodings[name]
+
+    def _cut(self, values: Array, kind: str, smiles: Sequence[str]) -> None:
+        """Replace the descriptors (variants, D) of molecules from which something is left out."""
+        first = 0
+        for (nodes, edges), ends in zip(self.counts, self.pairs, strict=True):
+            graph = self._graphs[first]
+            molecule = molecule_of_graph(smiles[graph], self._base, graph)
+            if molecule is not None:
+                values[first + 1 : first + 1 + nodes + edges] = cut_descriptors(molecule, ends, values[first], kind)
+            first += 1 + nodes + edges
 
     def _add(self, graph: int) -> None:
         base = self._base

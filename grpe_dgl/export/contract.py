@@ -5,7 +5,7 @@ from typing import Any
 from grpe_dgl.checkpoint.file import Checkpoint
 from grpe_dgl.data.encodings.compute import KINDS
 from grpe_dgl.data.molecules.columns import ogb_features
-from grpe_dgl.data.molecules.descriptors import NAMES
+from grpe_dgl.data.molecules.descriptors import MORGAN_PLACES, MORGAN_RADIUS, NAMES
 from grpe_dgl.data.molecules.standardise import RULE
 from grpe_dgl.export.module import EncodingInput, encoding_inputs, relations_of
 from grpe_dgl.schema import Schema
@@ -152,7 +152,11 @@ def _encoding(entry: EncodingInput, schema: Schema) -> dict[str, Any]:
             "RDKit's descriptors of these names (rdkit.Chem.Descriptors.descList) of the molecule in the form that "
             "`vocabulary` describes, as they are; NaN where there is none, or beyond float32"
         )
-        return content | {"columns": list(NAMES), "meaning": meaning}
+        if entry.encoding.kind == "rdkit":
+            return content | {"columns": list(NAMES), "meaning": meaning}
+        morgan = {"radius": MORGAN_RADIUS, "size": MORGAN_PLACES}
+        meaning += "; after them log(1 + c), c the counts of the Morgan fingerprint that `morgan` describes"
+        return content | {"columns": list(NAMES), "morgan": morgan, "meaning": meaning}
     symmetric = schema.undirected or KINDS[entry.encoding.kind].symmetric
     edges = "in both directions" if symmetric else "its source the row and its destination the column"
     return content | {"size": entry.encoding.size, "meaning": ENCODING_RULES[entry.name].format(edges=edges)}

@@ -18,6 +18,7 @@ from grpe_dgl.inference.ensemble import Ensemble
 from grpe_dgl.inference.inputs import Chunk, Job, Rows
 from grpe_dgl.inference.predictor import Predictor, load
 from grpe_dgl.inference.writers import Writer
+from grpe_dgl.io.quick_start import quick_first_call
 from grpe_dgl.io.workers import run_in_order
 from grpe_dgl.pretrained import model_file
 from grpe_dgl.schema import Schema
@@ -79,6 +80,7 @@ class Prediction:
         """The columns of the numbers."""
         return [*self.ensemble.number_columns, *(DOMAIN_COLUMNS if self.domain else ())]
 
+    @quick_first_call
     def __call__(self, chunk: Chunk) -> Result:
         """Predict a chunk."""
         values = self.ensemble.predict(chunk)
@@ -138,6 +140,7 @@ class Fingerprint:
         """The names of the columns of numbers."""
         return [f"fingerprint_{i}" for i in range(self.width)]
 
+    @quick_first_call
     def __call__(self, chunk: Chunk) -> Result:
         """Return a chunk's fingerprints."""
         return chunk.errors, self.predictor.fingerprint_chunk(chunk, self.predictor.require_layers(self.layers))

@@ -94,9 +94,12 @@ class Calibration:
 
     def describe(self, task: Task, level: float = 0.9) -> list[str]:
         """Return lines on what was found: the width of intervals, or the calibration error before and after."""
-        kept_back = "rows kept back" if self.method == "split" else "rows, each by the models that never saw it"
         lines = []
         for target, number in zip(task.targets, self.numbers, strict=False):
+            rows = "row" if len(number.errors) == 1 else "rows"
+            kept_back = (
+                f"{rows} kept back" if self.method == "split" else f"{rows}, each by the models that never saw it"
+            )
             width = float(number.ratio * conformal.quantile(np.asarray(number.errors), level))
             if width < np.inf:
                 lines.append(
@@ -104,10 +107,17 @@ class Calibration:
                     f"{len(number.errors):,} {kept_back}"
                 )
             else:
+                verb = "is" if len(number.errors) == 1 else "are"
                 lines.append(
-                    f"{target}: {len(number.errors)} {kept_back} are too few for intervals of {100 * level:g} %"
+                    f"{target}: {len(number.errors)} {kept_back} {verb} too few for intervals of {100 * level:g} %"
                 )
         for target, each in zip(task.targets, self.classes, strict=False):
+            if each.temperature == 1.0 and not any(each.shift):
+                lines.append(
+                    f"{target}: calibration error {100 * each.calibration_error:.1f} %; probabilities stay as they "
+                    f"are, as no other temperature was better for {self.rows:,} rows kept back"
+                )
+                continue
             lines.append(
                 f"{target}: calibration error {100 * each.calibration_error:.1f} %, of calibrated probabilities "
                 f"{100 * each.calibration_error_after:.1f} % (temperature {each.temperature:.2f})"
@@ -220,7 +230,7 @@ def number_errors(
 
 
 def class_errors(probabilities: Array, labels: Array, parts: int = 5) -> ClassErrors:
-    """Return the calibration of one target on rows kept back.
+    """Return the calibration of one target on rows kept back; none if it makes other rows' probabilities no better.
 
     Parameters
     ----------
@@ -240,6 +250,8 @@ def class_errors(probabilities: Array, labels: Array, parts: int = 5) -> ClassEr
         own = part == number
         other = conformal.fit_temperature(logits[~own], labels[~own])
         after[own] = conformal.calibrated(probabilities[own], *other)
+    if conformal.log_loss(after, labels) >= conformal.log_loss(probabilities, labels):
+        temperature, shift, after = 1.0, np.zeros_like(shift), probabilities
     final = conformal.calibrated(probabilities, temperature, shift)
     truth = 1.0 - final[np.arange(len(labels)), labels]
     return ClassErrors(

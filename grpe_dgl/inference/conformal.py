@@ -19,6 +19,8 @@ PRIOR_MODELS = 4
 BINS = 15
 PRIOR_VARIANCE = 10.0
 """Of the shifts of classes: a shift of 3, a factor of 20 in the odds, is not unusual."""
+PRIOR_TEMPERATURE = 0.5
+"""The variance of log T: temperatures from 0.5 to 2 are usual, 20 needs many rows to be believed."""
 
 
 def check_level(level: float) -> None:
@@ -103,7 +105,7 @@ def fit_temperature(logits: Array, labels: Array) -> tuple[float, Array]:
     """Return the T and the shifts b, (classes,), for which softmax(logits / T + b) fits the labels best.
 
     The shifts correct probabilities of classes that are all too high or too low, as those of models that were trained
-    with weights for rare classes are. A weak prior keeps them near 0 where there are few labels.
+    with weights for rare classes are. Weak priors keep them near 0, and T near 1, where there are few labels.
 
     Parameters
     ----------
@@ -128,9 +130,10 @@ def fit_temperature(logits: Array, labels: Array) -> tuple[float, Array]:
         total = powers.sum(1, keepdims=True)
         difference = powers / total - truth
         entropy = (np.log(total)[:, 0] + highest[:, 0] - (scaled * truth).sum(1)).mean()
-        by_temperature = -(difference * logits * inverse).sum(1).mean()
+        by_temperature = -(difference * logits * inverse).sum(1).mean() + point[0] / (PRIOR_TEMPERATURE * count)
         by_shift = difference.mean(0)[1:] + point[1:] / (PRIOR_VARIANCE * count)
-        value = entropy + (point[1:] ** 2).sum() / (2 * PRIOR_VARIANCE * count)
+        prior = (point[1:] ** 2).sum() / PRIOR_VARIANCE + point[0] ** 2 / PRIOR_TEMPERATURE
+        value = entropy + prior / (2 * count)
         return float(value), np.concatenate([[by_temperature], by_shift])
 
     bounds = [(-3.0, 3.0), *[(-20.0, 20.0)] * (classes - 1)]
@@ -148,6 +151,11 @@ def calibrated(probabilities: Array, temperature: float, shift: npt.ArrayLike) -
 def to_logits(probabilities: Array) -> Array:
     """Return the logarithm of probabilities, bounded where they are 0."""
     return np.log(np.clip(probabilities.astype(np.float64), 1e-12, 1.0))
+
+
+def log_loss(probabilities: Array, labels: Array) -> float:
+    """Return the mean of -log p of the true classes; 0 for no rows."""
+    return float(-to_logits(probabilities)[np.arange(len(labels)), labels].mean()) if len(labels) else 0.0
 
 
 def calibration_error(probabilities: Array, labels: Array) -> float:

@@ -20,6 +20,7 @@ from grpe_dgl.data.store.store import Store
 from grpe_dgl.data.tables.column_types import INTEGER, NUMBER, TEXT
 from grpe_dgl.data.tables.rows import unused_names
 from grpe_dgl.data.tables.table import Table
+from grpe_dgl.io.quick_start import quick_first_call
 
 if TYPE_CHECKING:
     from grpe_dgl.data.dataset import Dataset
@@ -131,6 +132,7 @@ def label_cells(store: Store, graph: int) -> list[str]:
     return ["" if value < 0 else pair[int(value)] for value, pair in zip(label, names, strict=True)]
 
 
+@quick_first_call
 def read(smiles: Sequence[str], max_nodes: int = MAX_NODES, standardised: bool = False) -> Chunk:
     """Return the graphs of molecules; equal SMILES are read once and share a graph."""
     place = {text: number for number, text in enumerate(dict.fromkeys(smiles))}

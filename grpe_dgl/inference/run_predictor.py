@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from grpe_dgl.data.domain import COLUMNS
 from grpe_dgl.data.molecules.smiles import MAX_NODES
 from grpe_dgl.errors import InputError
 from grpe_dgl.inference.calibration import FILE, Calibration, read_calibration
+from grpe_dgl.inference.domain import DomainComparison
 from grpe_dgl.inference.ensemble import Ensemble
 from grpe_dgl.inference.inputs import smiles_rows
 from grpe_dgl.inference.predictor import Predictor
@@ -43,6 +45,8 @@ class RunPredictor:
     ----------
     members : Sequence[Predictor]
     skipped : dict
+    notes : list[str]
+        What `grpe_dgl.fit` found in the table; empty for models that were opened.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class RunPredictor:
     ) -> None:
         self.ensemble = Ensemble(members, calibration)
         self.skipped = skipped or {}
+        self.notes: list[str] = []
 
     @classmethod
     def of_folder(cls, folder: Path, *, device: str = "cpu") -> "RunPredictor":
@@ -83,7 +88,14 @@ class RunPredictor:
         """The errors on rows kept back, which intervals follow from."""
         return self.ensemble.calibration
 
-    def predict(self, smiles: SMILESInput, *, interval: float | None = None, max_nodes: int = MAX_NODES) -> Any:
+    def predict(
+        self,
+        smiles: SMILESInput,
+        *,
+        interval: float | None = None,
+        domain: bool = False,
+        max_nodes: int = MAX_NODES,
+    ) -> Any:
         """Predict molecules.
 
         Parameters
@@ -94,6 +106,9 @@ class RunPredictor:
             The level of intervals, such as 0.9. The result is a DataFrame then: of a regression with the columns
             ``_low`` and ``_high`` of every target, of a classification with calibrated probabilities and the set of
             classes that holds the true one with that probability.
+        domain
+            Whether to compare each molecule with the training molecules. The result is a DataFrame then, with the
+            columns of `grpe_dgl.data.domain`.
         max_nodes
             The largest molecule that is taken, in atoms.
 
@@ -113,9 +128,11 @@ class RunPredictor:
             ensemble = dataclasses.replace(ensemble, level=interval)
             if ensemble.calibration is not None and ensemble.calibration.note is not None:
                 warnings.warn(ensemble.calibration.note, stacklevel=2)
-        numbers, texts = self._rows(ensemble, smiles, max_nodes)
-        if is_frame(smiles) or interval is not None:
-            return _frame(ensemble, smiles, numbers, texts)
+        comparison = DomainComparison.of(self.members) if domain else None
+        numbers, texts, compared = self._rows(ensemble, smiles, max_nodes, comparison)
+        if is_frame(smiles) or interval is not None or domain:
+            frame = _frame(ensemble, smiles, numbers, texts)
+            return frame if comparison is None else frame.assign(**dict(zip(COLUMNS, compared.T, strict=True)))
         return numbers[:, : self.schema.task.num_outputs].astype(np.float32)
 
     def save(self, folder: str | Path) -> None:
@@ -135,8 +152,10 @@ class RunPredictor:
                 dataclasses.replace(self.calibration, models=paths).write(staging.folder)
             staging.commit()
 
-    def _rows(self, ensemble: Ensemble, smiles: SMILESInput, max_nodes: int) -> tuple[Array, list[list[str]]]:
-        """Return the numbers of `Ensemble.number_columns` and the cells of `Ensemble.text_columns` of every row."""
+    def _rows(
+        self, ensemble: Ensemble, smiles: SMILESInput, max_nodes: int, comparison: DomainComparison | None
+    ) -> tuple[Array, list[list[str]], Array]:
+        """Return the numbers and cells of each row, as `Ensemble` names them, and its comparison."""
         molecules = smiles_of(smiles)
         self.members[0].require_molecules()
         if self.schema.task.level != "graph":
@@ -144,6 +163,7 @@ class RunPredictor:
         width = len(ensemble.number_columns)
         numbers = np.full((len(molecules), width), np.nan)
         texts = [[""] * len(ensemble.text_columns) for _ in molecules]
+        compared = np.full((len(molecules), len(COLUMNS)), np.nan)
         failed: list[str] = []
         place = 0
         rows = smiles_rows(
@@ -154,6 +174,9 @@ class RunPredictor:
         for _, read in rows.jobs:
             chunk = read()
             found = iter(ensemble.predict(chunk))
+            if comparison is not None:
+                read_here = [place + i for i, error in enumerate(chunk.errors) if error is None]
+                compared[read_here] = comparison.rows(chunk)
             for error in chunk.errors:
                 if error is None:
                     values = next(found)
@@ -168,7 +191,7 @@ class RunPredictor:
             warnings.warn(
                 f"{len(failed):,} of {len(molecules):,} molecules have no prediction: {shown}{more}", stacklevel=3
             )
-        return numbers, texts
+        return numbers, texts, compared
 
 
 def _frame(ensemble: Ensemble, given: Any, numbers: Array, texts: list[list[str]]) -> "pandas.DataFrame":

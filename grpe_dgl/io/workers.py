@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from grpe_dgl.errors import InputError
+from grpe_dgl.io.quick_start import quick_start
 
 _AHEAD = 3  # jobs per worker that may be started before the first of them is taken
 
@@ -112,7 +113,8 @@ def _serve(connection: Connection, threads: int) -> None:
     for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(threads)
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
-        finish = connection.recv()
+        with quick_start():  # unpickled, it imports torch
+            finish = connection.recv()
         while True:
             job = connection.recv()
             answer: tuple[Any, Exception | None]

@@ -181,8 +181,8 @@ class Recipe:
         loss = training.loss or ("mse" if metric == "rmse" else LOSSES_OF_KIND[task.kind][0])
         target = f"{task.kind} of {', '.join(task.targets[:3])}{', ...' if len(task.targets) > 3 else ''}"
         for key, value, accepted in (
-            ("training.loss", loss, LOSSES_OF_KIND[task.kind]),
             ("training.metric", metric, METRICS_OF_KIND[task.kind]),
+            ("training.loss", loss, LOSSES_OF_KIND[task.kind]),
         ):
             if value not in accepted:
                 raise InputError(

@@ -33,8 +33,9 @@ def hardware(processes: Processes) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that compute."""
-    return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
+    """Return the versions of Python and of the packages that compute; torch's with its build, as 2.13.0+cu130."""
+    found = {name: _version(name) for name in PACKAGES}
+    return {"python": platform.python_version(), **found, "torch": str(torch.__version__)}
 
 
 def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:

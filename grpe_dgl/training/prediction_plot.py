@@ -23,12 +23,15 @@ def draw_predictions(found: Predictions, task: Task, *, split: str, title: str, 
     """Draw the predictions for a split into a PNG file; return whether there was something to draw.
 
     Regression: predicted against true, a panel per target. Yes/no targets: ROC and precision-recall, a line per target
-    whose labels are of both classes. The first six targets are drawn. Nothing is drawn for classes.
+    whose labels are of both classes. Classes of graphs: the same of each class against the others. The first six
+    targets or classes are drawn. Nothing is drawn for classes of nodes.
     """
     if task.kind == "regression":
         columns = _columns(found, task, lambda labels: len(labels) > 0)
     elif task.kind == "binary":
         columns = _columns(found, task, lambda labels: 0 < labels.sum() < len(labels))
+    elif task.level == "graph":
+        columns = _classes(found, task)
     else:
         return False
     if not columns:
@@ -38,14 +41,15 @@ def draw_predictions(found: Predictions, task: Task, *, split: str, title: str, 
     from matplotlib.figure import Figure
 
     shown = columns[:MOST_TARGETS]
-    more = f" (the first {MOST_TARGETS} of {len(columns)} targets)" if len(columns) > MOST_TARGETS else ""
-    rows, across = (1, 2) if task.kind == "binary" else (-(-len(shown) // 3), min(len(shown), 3))
+    noun = "classes" if task.kind == "multiclass" else "targets"
+    more = f" (the first {MOST_TARGETS} of {len(columns)} {noun})" if len(columns) > MOST_TARGETS else ""
+    rows, across = (-(-len(shown) // 3), min(len(shown), 3)) if task.kind == "regression" else (1, 2)
     figure = Figure(figsize=(4.5 * across, 4.5 * rows), layout="constrained")
     FigureCanvasAgg(figure)
     figure.suptitle(_literal(f"{title}, split {split}{more}"), wrap=True)
     panels = list(figure.subplots(rows, across, squeeze=False).flat)
-    if task.kind == "binary":
-        _ranking(panels, shown, named=len(task.targets) > 1)
+    if task.kind != "regression":
+        _ranking(panels, shown, named=task.kind == "multiclass" or len(task.targets) > 1)
     else:
         for axes, (name, predicted, labels) in zip(panels, shown, strict=False):
             _scatter(axes, name, predicted, labels)
@@ -64,6 +68,22 @@ def _columns(found: Predictions, task: Task, usable: Any) -> list[tuple[str, Arr
         use = np.isfinite(predicted) & np.isfinite(labels)
         if usable(labels[use]):
             columns.append((name, predicted[use], labels[use]))
+    return columns
+
+
+def _classes(found: Predictions, task: Task) -> list[tuple[str, Array, Array]]:
+    """Return name, log of the odds and membership of the classes that some of the labelled rows have and some do not.
+
+    The log of the odds of a class is its logit minus the log-sum-exp of the others'.
+    """
+    use = (found.labels >= 0) & np.isfinite(found.predictions).all(1)
+    logits, labels = found.predictions[use].astype(np.float64), found.labels[use]
+    columns = []
+    for number, name in enumerate(task.classes):
+        own = (labels == number).astype(np.float64)
+        if 0 < own.sum() < len(own):
+            others = np.logaddexp.reduce(np.delete(logits, number, axis=1), axis=1)
+            columns.append((name, logits[:, number] - others, own))
     return columns
 
 

@@ -24,6 +24,7 @@ from grpe_dgl.io.atomic_file import write_text
 from grpe_dgl.models.model import GraphModel
 from grpe_dgl.recipe import Recipe
 from grpe_dgl.recipe.comparison import require_same_recipe
+from grpe_dgl.training.allocator import freed_memory_is_kept
 from grpe_dgl.training.curves import draw_curves
 from grpe_dgl.training.distributed import SINGLE, Processes
 from grpe_dgl.training.environment import PeakMemory, hardware, versions
@@ -61,6 +62,7 @@ class Callbacks:
 NO_CALLBACKS = Callbacks()
 
 
+@freed_memory_is_kept()
 def run(
     recipe: Recipe,
     data: Dataset,

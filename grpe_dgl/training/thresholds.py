@@ -18,8 +18,8 @@ _MOST = 1000  # thresholds that are tried
 def choose_thresholds(predictions: Tensor, labels: Tensor, metric: str) -> tuple[float, ...]:
     """Return for each target the probability threshold with the best metric; 0.5 where that is undefined.
 
-    Thresholds between all neighbouring predictions are tried (of more than 1,000, as many quantiles); of several that
-    are equally good, the one nearest to 0.5 is taken.
+    0.5 and thresholds between all neighbouring predictions are tried (of more than 1,000, as many quantiles); of
+    several that are equally good, the one nearest to 0.5 is taken.
 
     Parameters
     ----------
@@ -45,6 +45,7 @@ def _choose(logits: Tensor, labels: Tensor, metric: str) -> float:
     candidates = (values[1:] + values[:-1]) / 2
     if len(candidates) > _MOST:
         candidates = np.unique(np.quantile(candidates, np.linspace(0, 1, _MOST)))
+    candidates = np.append(candidates, 0.0)  # the logit of 0.5, which may be better than any cut between predictions
     scores = np.array([METRIC_FUNCTIONS[metric](logits - cut, labels) for cut in candidates])
     best = candidates[scores >= scores.max() - 1e-12]
     return float(torch.sigmoid(torch.tensor(best[np.abs(best).argmin()])))

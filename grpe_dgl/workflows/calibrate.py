@@ -122,6 +122,21 @@ def calibrate_folds(data: Dataset, held_out: HeldOut, models: Sequence[Path], pl
     return found
 
 
+def calibrate_final(data: Dataset, held_out: HeldOut, plan: FoldPlan, model: Path) -> Calibration:
+    """Calibrate the model of all rows by the errors of single models of the folds, each on rows it never saw.
+
+    Those were trained on fewer rows than it, so its intervals are rather too wide than too narrow. The errors are those
+    of the first repeat, so that every row counts once.
+    """
+    inside = held_out.fold_of[0] >= 0
+    labels = resplit(data, {"train": np.flatnonzero(inside)}).train.labels().numpy()
+    single = held_out.predictions[0, inside]
+    found = _calibration(data.task, labels, single, np.zeros_like(single), [None] * single.shape[1], (1, 1),
+                         {"method": "cross", "split": plan.split, "models": [model.name]})  # fmt: skip
+    found.write(model.parent)
+    return found
+
+
 def _calibration(
     task: Task,
     labels: Array,

@@ -26,7 +26,7 @@ from grpe_dgl.training.evaluation import measure, require_validation
 from grpe_dgl.training.launcher import forget, launchers
 from grpe_dgl.training.run import run
 from grpe_dgl.training.stop_request import StopRequest
-from grpe_dgl.workflows.calibrate import calibrate_folds
+from grpe_dgl.workflows.calibrate import calibrate_final, calibrate_folds
 from grpe_dgl.workflows.experiment import ExperimentCallbacks, prepare_folder
 from grpe_dgl.workflows.folds import FoldPlan, assign_folds, fold_groups, shared_molecules, split_of_fold
 from grpe_dgl.workflows.held_out import Fold, HeldOut
@@ -84,7 +84,8 @@ def cross_validate(
     plan
         How many folds, and by which rule.
     final
-        Whether to train one more model on all rows, for the median of the folds' best epochs.
+        Whether to train one more model on all rows, for the median of the folds' best epochs; it is calibrated by the
+        errors of the folds.
     resume, processes, stop, start, callbacks
         See `grpe_dgl.workflows.experiment.run_experiment`.
     """
@@ -112,7 +113,7 @@ def cross_validate(
             finished.append(FinishedRun(fold.planned, results))
             callbacks.finish(finished[-1])
         summary: dict[str, Any] = {}
-        calibration = None
+        calibration, held_out = None, None
         if processes.is_main:
             held_out = HeldOut.of(data, folds, plan)
             held_out.write(out / PREDICTIONS, data, dataset_folder)
@@ -124,6 +125,8 @@ def cross_validate(
         checkpoint = None
         if final:
             checkpoint = _train_final(recipe, data, groups, out, finished, stack, processes, stop, start, callbacks)
+            if held_out is not None:
+                calibrate_final(data, held_out, plan, checkpoint)
         if processes.is_main:
             forget(out)
     return CrossValidation(finished, summary, notes, calibration, checkpoint)

@@ -95,6 +95,12 @@ def evaluate(
         warnings.warn(warning, stacklevel=2)
     prepare_encodings(data.store, data.view.encodings)
     chosen = data[split]
+    if not len(chosen):
+        others = ", ".join(name for name in data.splits if len(data[name])) or "another dataset"
+        raise InputError(
+            f"the split {split} of {dataset_folder} has no graphs; accepted: {others} (what a fold of a "
+            "cross-validation reaches on its own rows is in its results)"
+        )
     labelled = is_labelled(chosen)
     if needs_labels and not labelled:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Measure a model on a table of molecules that has the targets."""
+"""Measure one or several models on a table of molecules that has the targets."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -11,15 +11,17 @@ import torch
 from grpe_dgl.checkpoint.file import Checkpoint
 from grpe_dgl.data.identity import graph_hashes
 from grpe_dgl.data.molecules.smiles import MAX_NODES
+from grpe_dgl.data.tables.bad_labels import problem_of, refuse_bad_labels
 from grpe_dgl.data.tables.missing import is_missing
 from grpe_dgl.data.tables.number_format import NumberFormat
 from grpe_dgl.data.tables.rows import Row
 from grpe_dgl.data.tables.table import Table
 from grpe_dgl.data.tables.targets import PLAIN, read_labels
 from grpe_dgl.errors import InputError
+from grpe_dgl.inference.ensemble import Ensemble
 from grpe_dgl.inference.inputs import SIZE, Chunk, read
 from grpe_dgl.inference.predictor import Predictor
-from grpe_dgl.messages import counted, short
+from grpe_dgl.messages import counted
 from grpe_dgl.objectives import METRICS_OF_KIND
 from grpe_dgl.schema import Task
 from grpe_dgl.training.evaluation import by_target, compute
@@ -30,17 +32,17 @@ SHOWN = 5  # molecules that cannot be read, in a warning
 
 
 def evaluate_table(
-    checkpoint: Checkpoint,
+    models: Checkpoint | Ensemble,
     file: Path,
     *,
     smiles: str | None = None,
     sheet: str | None = None,
     metrics: Sequence[str] = (),
     numbers: NumberFormat | None = None,
+    bad_labels_file: Path | None = None,
     allow_overlap: bool = False,
     max_nodes: int = MAX_NODES,
     device: torch.device | str = "cpu",
-    source: str = "the model",
     progress: Callable[[int, int], object] | None = None,
 ) -> Evaluation:
     """Predict the molecules of a table and compare the predictions with its columns of the model's targets.
@@ -49,8 +51,8 @@ def evaluate_table(
 
     Parameters
     ----------
-    checkpoint
-        A model of molecules, of a task per graph.
+    models
+        A model of molecules, of a task per graph, or several, whose mean is measured.
     file
         A table with a column of molecules, and one for every target by its name. Classes are called as the model's.
     smiles, sheet
@@ -59,23 +61,24 @@ def evaluate_table(
         What to measure; the metric the model was trained for if empty.
     numbers
         How numbers are written.
+    bad_labels_file
+        Where all labels that are not of the model's task are listed, as CSV, if there are any; None for nowhere.
     allow_overlap
-        Whether molecules that the model was trained on may be among them; otherwise they are refused.
+        Whether molecules that a model was trained on may be among them; otherwise they are refused.
     max_nodes
         Molecules of more atoms are left out.
     device
-        Where the model runs.
-    source
-        Names the model in errors.
+        Where the model of a checkpoint runs.
     progress
         Called after every few hundred rows with their number so far and of all.
     """
-    task = checkpoint.schema.task
-    predictor = Predictor(checkpoint, device=device, source=source)
-    predictor.require_molecules()
+    ensemble = models if isinstance(models, Ensemble) else Ensemble([Predictor(models, device=device)])
+    first = ensemble.members[0]
+    first.require_molecules()
+    task, standardised = first.schema.task, first.schema.standardised_molecules
     if task.level != "graph":
-        raise InputError(f"{source} predicts atoms; accepted with a table: a model of whole molecules")
-    names = tuple(metrics) or (checkpoint.recipe.training.metric or task.metric,)
+        raise InputError(f"{first.source} predicts atoms; accepted with a table: a model of whole molecules")
+    names = tuple(metrics) or (first.checkpoint.recipe.training.metric or task.metric,)
     for name in names:
         if name not in METRICS_OF_KIND[task.kind]:
             accepted = ", ".join(METRICS_OF_KIND[task.kind])
@@ -83,20 +86,19 @@ def evaluate_table(
     numbers = numbers or NumberFormat()
     table = Table(file, sheet=sheet)
     place, places = table.smiles_place(smiles), [table.place(target) for target in task.targets]
+    _require_labels(table, task, numbers, bad_labels_file)
     total, done, trained_on = table.count(), 0, 0
     outputs, labels, unread = [], [], []
     rows = enumerate(table.rows())
     while some := list(islice(rows, SIZE)):
-        for number, (line, cells) in some:
-            _check_labels(table, number, line, cells, places, task, numbers)
         molecules = [cells[place].strip() for _, (_, cells) in some]
-        chunk = read(molecules, max_nodes, checkpoint.schema.standardised_molecules)
+        chunk = read(molecules, max_nodes, standardised)
         unread += [f"row {number}: {why}" for (number, _), why in zip(some, chunk.errors, strict=True) if why]
         kept: list[Row] = [row for (_, row), why in zip(some, chunk.errors, strict=True) if why is None]
         if kept:
-            outputs.append(np.concatenate(predictor.predict_chunk(chunk)))
+            outputs.append(np.concatenate(ensemble.predict(chunk))[:, : task.num_outputs])
             labels.append(read_labels(kept, places, task, numbers))
-            trained_on += _count_training(checkpoint, chunk)
+            trained_on += _count_training([member.checkpoint for member in ensemble.members], chunk)
         done += len(some)
         if progress is not None:
             progress(done, total)
@@ -116,6 +118,7 @@ def evaluate_table(
     known = int((truth >= 0).sum() if truth.dtype == torch.int64 else (~truth.isnan()).sum())
     if not known:
         raise InputError(f"{file} has no label in {', '.join(map(repr, task.targets))}; accepted: a table with some")
+    thresholds = None if ensemble.thresholds is None else tuple(map(float, ensemble.thresholds))
     return Evaluation(
         dataset=file.name,
         task=task,
@@ -124,43 +127,45 @@ def evaluate_table(
         labels=known,
         predictions=predictions,
         metrics={
-            name: compute(name, shift_to_thresholds(name, predictions, checkpoint.thresholds), truth, None)
-            for name in names
+            name: compute(name, shift_to_thresholds(name, predictions, thresholds), truth, None) for name in names
         },
-        thresholds=checkpoint.thresholds,
-        per_target=by_target(predictions, truth, task, names, checkpoint.thresholds),
+        thresholds=thresholds,
+        per_target=by_target(predictions, truth, task, names, thresholds),
     )
 
 
-def _check_labels(
-    table: Table, row: int, line: int, cells: Sequence[str], places: Sequence[int], task: Task, numbers: NumberFormat
-) -> None:
-    """Raise unless the labels of a row are numbers, or classes of the model, or missing."""
-    pairs = list(zip(task.negative, task.positive, strict=True)) or [PLAIN] * len(places)
-    for t, place in enumerate(places):
-        cell = cells[place]
-        if is_missing(cell):
-            continue
+def _require_labels(table: Table, task: Task, numbers: NumberFormat, listing: Path | None) -> None:
+    """Raise unless the labels of all rows are numbers, or classes of the model, or missing."""
+    pairs = list(zip(task.negative, task.positive, strict=True)) or [PLAIN] * len(task.targets)
+    named = [task.classes] if task.kind == "multiclass" else [None if pair == PLAIN else pair for pair in pairs]
+
+    def check(target: int, cell: str) -> tuple[str, str] | None:
         if task.kind == "regression":
-            right, accepted = numbers.parse(cell) is not None, numbers.described()
-        elif task.kind == "multiclass" or pairs[t] != PLAIN:
-            classes = task.classes if task.kind == "multiclass" else pairs[t]
-            right, accepted = cell.strip() in classes, ", ".join(classes)
-        else:
-            right, accepted = numbers.parse(cell) in (0.0, 1.0), "0 or 1"
-        if not right:
-            raise InputError(
-                f"{table.at(row, line)}, column {task.targets[t]!r}: {short(cell)}; accepted: {accepted}, or blank for "
-                "a missing label"
-            )
+            return None if numbers.parse(cell) is not None else problem_of(cell, numbers)
+        classes = named[target]
+        if classes is None:
+            return None if numbers.parse(cell) in (0.0, 1.0) else ("class", "is neither 0 nor 1")
+        return None if cell.strip() in classes else ("class", f"is none of the model's classes, {', '.join(classes)}")
+
+    places = [table.place(target) for target in task.targets]
+    for _, cells in table.rows():
+        if any(not is_missing(cells[place]) and check(t, cells[place]) is not None for t, place in enumerate(places)):
+            classes = {"regression": numbers.described(), "binary": "0 or 1"}.get(task.kind, "a class of the model")
+            accepted = f"{'a class of the model' if any(named) else classes}, or blank for a missing label"
+            raise refuse_bad_labels(table, task.targets, check, listing, accepted)
 
 
-def _count_training(checkpoint: Checkpoint, chunk: Chunk) -> int:
-    """Return how many graphs of a chunk the model was trained on; 0 where that is not recorded."""
-    identity = checkpoint.data_identity
-    if identity is None or identity.training_graphs is None:
+def _count_training(checkpoints: Sequence[Checkpoint], chunk: Chunk) -> int:
+    """Return how many graphs of a chunk one of the models was trained on; 0 where that is not recorded."""
+    known = [
+        identity.training_graphs
+        for checkpoint in checkpoints
+        if (identity := checkpoint.data_identity) is not None and identity.training_graphs is not None
+    ]
+    if not known:
         return 0
-    return int(np.isin(graph_hashes(chunk.arrays, chunk.graphs), identity.training_graphs).sum())
+    hashes = graph_hashes(chunk.arrays, chunk.graphs)
+    return int(np.logical_or.reduce([np.isin(hashes, graphs) for graphs in known]).sum())
 
 
 def _as_outputs(predictions: torch.Tensor, task: Task) -> torch.Tensor:

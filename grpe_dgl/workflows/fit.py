@@ -13,6 +13,7 @@ import torch
 from grpe_dgl.data import splits
 from grpe_dgl.data.molecules.smiles import MAX_NODES
 from grpe_dgl.data.sources.csv import CSVRequest
+from grpe_dgl.data.tables.number_format import NumberFormat
 from grpe_dgl.errors import InputError
 from grpe_dgl.inference.calibration import Calibration
 from grpe_dgl.inference.run_predictor import SHOWN, RunPredictor
@@ -27,6 +28,7 @@ from grpe_dgl.workflows.calibrate import calibrate_split
 from grpe_dgl.workflows.cross_validation import cross_validate
 from grpe_dgl.workflows.experiment import DATA, ExperimentCallbacks, run_experiment
 from grpe_dgl.workflows.folds import FoldPlan
+from grpe_dgl.workflows.frame_table import as_file, column_name
 from grpe_dgl.workflows.plan import FinishedRun
 from grpe_dgl.workflows.table_data import make_dataset, require_new, skipped_rows
 
@@ -34,7 +36,7 @@ from grpe_dgl.workflows.table_data import make_dataset, require_new, skipped_row
 def fit(
     table: Any,
     smiles: str | None = None,
-    target: str | Sequence[str] = (),
+    target: str | int | Sequence[str | int] = (),
     *,
     task: str | None = None,
     positive: Sequence[str] = (),
@@ -55,6 +57,9 @@ def fit(
     name: str | None = None,
     max_nodes: int = MAX_NODES,
     standardise: bool = False,
+    sheet: str | None = None,
+    decimal: str = ".",
+    thousands: str | None = None,
     bad_labels: str = "refuse",
     workers: int = 1,
     device: str = "cpu",
@@ -105,6 +110,8 @@ def fit(
     standardise
         Whether molecules are reduced to their largest fragment, without charges where possible; the model does so again
         with those it predicts.
+    sheet, decimal, thousands
+        Of a file: the sheet of a workbook, and how numbers are written, ``"."`` or ``","``.
     bad_labels
         What to do with labels of a regression that are not numbers: ``"refuse"`` the table, or take them for
         ``"missing"``.
@@ -120,26 +127,29 @@ def fit(
     Returns
     -------
     RunPredictor
-        Its attribute `skipped` has the rows that could not be used, which a warning lists.
+        Its attribute `skipped` has the rows that could not be used, which a warning lists, and `notes` what was found
+        in the table: the task that was inferred, salts, molecules in several splits, ...
 
     Examples
     --------
     >>> model = grpe_dgl.fit(frame, smiles="smiles", target="logS")     # doctest: +SKIP
     >>> model.predict(frame)["predicted_logS"]                          # doctest: +SKIP
     """
-    targets = (target,) if isinstance(target, str) else tuple(target)
+    targets = tuple(map(column_name, [target] if isinstance(target, str | int) else target))
     if folds is None and (repeats != 1 or final):
         raise InputError("repeats and final go with folds; accepted: folds=5")
     if final and out is None:
         raise InputError("the final model is in the folder of the run; accepted with final: out=FOLDER")
     with contextlib.ExitStack() as stack:
         columns = [*targets, *(column for column in (split_column, weights) if column)]
-        file, index = _as_file(table, smiles, columns, stack)
+        file, smiles, index = stack.enter_context(as_file(table, smiles, columns))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="grpe-fit-")) if out is None else out)
         request = CSVRequest(
             file=file,
+            sheet=sheet,
             smiles=smiles,
             targets=targets,
+            numbers=NumberFormat(decimal, thousands),
             task=task,
             positive=tuple(positive),
             split=split or ("column" if split_column else "random"),
@@ -157,7 +167,9 @@ def fit(
         if out is not None:
             require_new(folder, resume=resume)
         plan = fold_plan(request, folds, repeats) if folds is not None else None
-        make_dataset(request if plan is None else all_rows(request), folder / DATA, workers=workers)
+        notes = make_dataset(
+            request if plan is None else all_rows(request), folder / DATA, workers=workers, resume=resume
+        )
         options: dict[str, Any] = {"resume": resume, "stop": stop, "callbacks": callbacks}
         options["processes"] = Processes(device=torch.device(device))
         if plan is None:
@@ -165,6 +177,7 @@ def fit(
         else:
             cross_validate(chosen, folder / DATA, request.table(), folder, plan, final=final, **options)
         predictor = RunPredictor.of_folder(folder, device=device)
+        predictor.notes = notes
         predictor.skipped = {row if index is None else index[row]: why for row, why in skipped_rows(folder / DATA)}
     if predictor.skipped:
         shown = [f"row {row}: {why}" for row, why in list(predictor.skipped.items())[:SHOWN]]
@@ -249,26 +262,3 @@ def own_recipe(
             "from scratch"
         )
     return dataclasses.replace(chosen, dataset=dataset, paper=None)
-
-
-def _as_file(table: Any, smiles: str | None, columns: Sequence[str], stack: contextlib.ExitStack) -> tuple[Path, Any]:
-    """Return a table as a file, and the labels of its rows; None where they are numbered from 0."""
-    if isinstance(table, str | Path):
-        return Path(table), None
-    import pandas
-
-    if not isinstance(table, pandas.DataFrame | Mapping):
-        raise InputError(
-            f"table is a {type(table).__name__}; accepted: a DataFrame, a dict of columns, or the path of a table"
-        )
-    frame = table if isinstance(table, pandas.DataFrame) else pandas.DataFrame(dict(table))
-    for column in [*([smiles] if smiles else []), *columns]:
-        if list(frame.columns).count(column) != 1:
-            found = ", ".join(map(repr, frame.columns))
-            raise InputError(f"the table has {list(frame.columns).count(column)} columns {column!r}; it has {found}")
-    if not len(frame):
-        raise InputError("the table has no rows")
-    file = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="grpe-table-"))) / "table.csv"
-    kept = list(dict.fromkeys([smiles, *columns])) if smiles else list(frame.columns)
-    frame[kept].to_csv(file, index=False, lineterminator="\n")
-    return file, frame.index

@@ -21,12 +21,24 @@ def require_new(out: Path, *, resume: bool) -> None:
         raise InputError(f"{out} exists already, and resume is not set", hint="resume_run")
 
 
-def make_dataset(request: CSVRequest, folder: Path, *, workers: int = 1) -> list[str]:
+def must_replace(request: CSVRequest, folder: Path, *, resume: bool) -> bool:
+    """Whether the dataset in the folder of a run that never began training was made of other data or settings."""
+    if resume:
+        return False  # then it is an error
+    try:
+        existing(folder, request.settings())
+    except InputError:
+        return True
+    return False
+
+
+def make_dataset(request: CSVRequest, folder: Path, *, workers: int = 1, resume: bool = False) -> list[str]:
     """Make the dataset of a table unless it is there, made with the same settings; return notes for the user."""
-    if existing(folder, request.settings()) is not None:
+    force = must_replace(request, folder, resume=resume)
+    if not force and existing(folder, request.settings()) is not None:
         return []
     source, notes = csv_source(request)
-    preprocess(source, folder, workers=workers)
+    preprocess(source, folder, workers=workers, force=force)
     return notes
 
 

@@ -101,7 +101,8 @@ def test_the_fit_of_temperature_and_shift_is_a_minimum():
 
     def loss(temperature, shift):
         p = conformal.calibrated(np.exp(logits) / np.exp(logits).sum(1, keepdims=True), temperature, shift)
-        return -np.log(p[np.arange(60), labels]).mean() + (shift**2).sum() / (2 * conformal.PRIOR_VARIANCE * 60)
+        prior = (shift**2).sum() / conformal.PRIOR_VARIANCE + np.log(temperature) ** 2 / conformal.PRIOR_TEMPERATURE
+        return -np.log(p[np.arange(60), labels]).mean() + prior / (2 * 60)
 
     best = loss(temperature, shift)
     for change in (0.97, 1.03):
@@ -117,3 +118,16 @@ def test_calibration_error_by_hand():
     assert conformal.calibration_error(probabilities, labels) == pytest.approx(0.3)
     three = np.array([[0.5, 0.3, 0.2]] * 4)
     assert conformal.calibration_error(three, np.array([0, 0, 0, 1])) == pytest.approx(0.25)
+
+
+def test_few_rows_do_not_make_probabilities_worse():
+    """Labels that have nothing to do with the probabilities, eight rows each: no calibration, or a gentle one."""
+    rng = np.random.default_rng(3)
+    for _ in range(30):
+        positive = rng.uniform(0.3, 0.7, 8)
+        found = class_errors(np.stack([1 - positive, positive], 1), rng.integers(0, 2, 8))
+        assert 0.2 < found.temperature < 5
+        if (found.temperature, found.shift) == (1.0, [0.0, 0.0]):
+            assert found.calibration_error_after == found.calibration_error
+    kept = [class_errors(rng.dirichlet([5, 5, 5], 6), rng.integers(0, 3, 6)).temperature == 1.0 for _ in range(30)]
+    assert sum(kept) > 10

@@ -46,6 +46,8 @@ def test_several_models_are_compared_together(model, tmp_path):
     dataclasses.replace(trained.checkpoint(seed=1), domain=domain("CCCCCC")).save(other)
     found, _ = rows(model, other, "CCCCCC", "OCC", "--domain")
     assert [row["nearest_similarity"] for row in found] == ["1", "1"]
+    both = TrainingDomain.union([domain("CCO", "CCN"), domain("CCO", "CCC")])
+    assert both.molecules == len(both.fingerprints) == 3
 
 
 def test_a_model_that_records_no_training_molecules(tmp_path):

@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.models.published import batch_of, graph_schema, linear, node_schema, same
+from tests.models.published import batch_of, graph_schema, linear, node_schema, require_options, same
 
 
 def schema_of(fixture):
@@ -16,7 +16,8 @@ def schema_of(fixture):
 def settings_of(fixture):
     """Return the keys that every family of benchmarking-gnns has."""
     kwargs = fixture["kwargs"]
-    assert kwargs["residual"] and kwargs["batch_norm"] and kwargs["in_feat_dropout"] == 0
+    width = kwargs["hidden_dim"] * kwargs.get("n_heads", 1)
+    require_options(fixture, residual=True, batch_norm=True, out_dim=width)
     encoding = f"laplacian:{kwargs['pos_enc_dim']}" if kwargs.get("pos_enc") else None
     return {
         "layers": kwargs["L"],

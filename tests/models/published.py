@@ -25,6 +25,13 @@ def load_fixture(name):
     return torch.load(file, weights_only=True)
 
 
+def require_options(fixture, **accepted):
+    """Fail unless options of the original, where the fixture records them, have the values that ours computes."""
+    for key, value in accepted.items():
+        found = fixture["kwargs"].get(key, value)
+        assert found == value, f"{key} is {found!r} in the fixture; the model here computes {value!r} alone"
+
+
 def graph_schema(fixture, node_columns, edge_columns):
     """Return the schema of a graph-level fixture with as many targets as it has outputs."""
     targets = tuple(f"t{i}" for i in range(fixture["output"].shape[1]))

@@ -195,6 +195,7 @@ def test_files_recipes_and_keys_of_the_page_exist():
         "demo",
         "pretrain",
         "property",
+        "zinc_cpu",
         "zinc_distance",
         "zinc_short",
     }

@@ -47,6 +47,7 @@ def test_defaults_and_preset():
         "key_term": "neighbour",
         "head_sizes": (),
         "descriptors": None,
+        "descriptor_dropout": 0.0,
     }
     assert (recipe.training.learning_rate, recipe.training.final_learning_rate) == (2e-4, 1e-9)
     assert recipe.dataset is None and recipe.start_from is None and recipe.variants == {}
@@ -248,3 +249,10 @@ def test_yaml_round_trip(preset, rate, dropout, head_sizes, dataset, description
     )
     assert Recipe.from_dict(yaml.safe_load(recipe.to_yaml())) == recipe
     assert Recipe.from_dict(recipe.to_dict()) == recipe
+
+
+def test_a_metric_that_does_not_fit_is_named_before_the_loss_that_follows_from_it():
+    with pytest.raises(InputError, match=r"^training.metric is 'rmse', but the dataset's task is binary of y"):
+        Recipe.from_dict(_with(training={"metric": "rmse"})).fit_to_task(
+            Task(level="graph", kind="binary", targets=("y",), metric="rocauc")
+        )

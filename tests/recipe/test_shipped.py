@@ -19,7 +19,7 @@ from grpe_dgl.views import Encoding
 
 EXPECTED = """
 cluster demo molhiv molhiv_distance molpcba molpcba_large pattern pattern_tiny pcqm4m pcqm4m_large pcqm4mv2
-pcqm4mv2_large pretrain property zinc zinc_components zinc_distance zinc_sharing zinc_short
+pcqm4mv2_large pretrain property zinc zinc_components zinc_cpu zinc_distance zinc_sharing zinc_short
 """.split()
 TINY = {"model.layers": 2, "model.hidden_size": 16, "model.ffn_size": 24, "model.num_heads": 4}
 TABLES = [f"table_{name}" for name in "cluster molhiv molpcba pattern pcqm4m pcqm4mv2 zinc".split()]

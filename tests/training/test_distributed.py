@@ -50,7 +50,12 @@ def two_processes(program, *arguments):
         )
         for rank in range(2)
     ]
-    outputs = [child.communicate(timeout=300) for child in children]
+    try:
+        outputs = [child.communicate(timeout=300) for child in children]
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
     for child, (_, errors) in zip(children, outputs, strict=True):
         assert child.returncode == 0, errors
     return outputs

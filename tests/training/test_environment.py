@@ -26,3 +26,9 @@ def test_processor(tmp_path):
 
 def test_versions_name_what_computes():
     assert versions()["torch"] == torch.__version__ and versions()["grpe-dgl"] != "not installed"
+
+
+def test_the_build_of_torch_is_recorded(monkeypatch):
+    """A wheel of some indexes is called 2.13.0 in its metadata, and 2.13.0+cu130 by itself."""
+    monkeypatch.setattr(torch, "__version__", "2.13.0+other")
+    assert versions()["torch"] == "2.13.0+other"

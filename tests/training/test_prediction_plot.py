@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from grpe_dgl.schema import Task
-from grpe_dgl.training.prediction_plot import draw_predictions
+from grpe_dgl.training.prediction_plot import _classes, draw_predictions
 from grpe_dgl.training.predictions import Predictions
 
 HOSTILE = "_a$b_{$\x1b\n<script>"
@@ -44,6 +44,24 @@ def test_nothing_to_draw(tmp_path, kind, predicted, labels):
         tmp_path, kind, predicted, np.array(labels, np.int64 if kind == "multiclass" else np.float32), ["a"]
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_every_class_of_graphs_against_the_others(tmp_path):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(-1, 3, 40)
+    logits = rng.normal(size=(40, 3)) + 2 * np.eye(3)[np.maximum(labels, 0)]
+    logits[5] = np.nan
+    names = (HOSTILE, "y", "z")
+    found = Predictions(np.arange(40), None, logits.astype(np.float32), labels)
+    classes = Task(level="graph", kind="multiclass", targets=("a",), classes=names, metric="accuracy")
+    assert draw_predictions(found, classes, split="test", title="t", path=tmp_path / "p.png")
+    columns = _classes(found, classes)
+    use = (labels >= 0) & (np.arange(40) != 5)
+    chance = np.exp(logits[use]) / np.exp(logits[use]).sum(1, keepdims=True)
+    assert [name for name, _, _ in columns] == list(names)
+    for number, (_, odds, own) in enumerate(columns):
+        np.testing.assert_allclose(1 / (1 + np.exp(-odds)), chance[:, number], rtol=1e-4)
+        assert (own == (labels[use] == number)).all()
 
 
 def test_one_equal_label(tmp_path):

@@ -42,3 +42,8 @@ def test_one_half_where_it_cannot_be_chosen(labels):
     labels = torch.tensor(labels).unsqueeze(1)
     assert choose_thresholds(torch.tensor([[0.1], [0.2], [0.3]]), labels, "f1") == (0.5,)
     assert choose_thresholds(torch.zeros(2, 1), torch.tensor([[0.0], [1.0]]), "f1") == (0.5,)
+
+
+def test_a_half_is_taken_where_every_cut_between_predictions_is_worse():
+    logits, labels = torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([[1.0], [1.0], [0.0]])
+    assert choose_thresholds(logits, labels, "mcc") == (0.5,)

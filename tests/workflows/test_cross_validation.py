@@ -8,6 +8,7 @@ import pytest
 import grpe_dgl
 from grpe_dgl.checkpoint.file import load_checkpoint
 from grpe_dgl.errors import InputError
+from grpe_dgl.workflows.evaluate import evaluate
 from tests.small_table import SMALL, frame
 
 OPTIONS = {"smiles": "SMILES", "settings": SMALL, "epochs": 1}
@@ -84,6 +85,26 @@ def test_the_final_model_is_of_all_rows(run):
     _, out, _ = run
     final = load_checkpoint(out / "final/best.ckpt")
     assert len(final.data_identity.training_graphs) == 39 and final.recipe.training.stop_after_epochs == 1
+
+
+def test_the_final_model_has_intervals_from_the_errors_of_single_models(run):
+    table, out, _ = run
+    final = grpe_dgl.load(out / "final")
+    with (out / "predictions.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["fold_1"]]
+    folds = {row["fold_1"]: grpe_dgl.load(out / f"repeat-1/fold-{row['fold_1']}/best.ckpt") for row in rows}
+    errors = [abs(float(row["size"]) - folds[row["fold_1"]].predict([row["smiles"]])[0, 0]) for row in rows]
+    found = final.predict(table[["SMILES"]].iloc[5:8], interval=0.9)
+    half = np.sort(errors)[35]  # the 36th of 39
+    assert (found["predicted_size_high"] - found["predicted_size"]).to_numpy() == pytest.approx([half] * 3, rel=1e-4)
+
+
+def test_the_dataset_of_folds_has_no_test_split(run):
+    _, out, _ = run
+    fold = load_checkpoint(out / "repeat-1/fold-1/best.ckpt")
+    with pytest.raises(InputError, match="the split test of .* has no graphs; accepted: train") as error:
+        evaluate(fold, out / "data")
+    assert error.value.hint is None
 
 
 def test_intervals(run):

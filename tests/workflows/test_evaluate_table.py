@@ -59,9 +59,13 @@ def test_several_targets_and_classes_from_the_command_line(table):
 def test_labels_that_are_not_the_models(table):
     wrong = table.with_name("wrong.csv")
     wrong.write_text("smiles,logS,colour\nCCO,<5,pink\n")
-    with pytest.raises(InputError, match="column 'logS': '<5'; accepted: a number with a decimal point, or blank"):
+    with pytest.raises(
+        InputError, match="column 'logS': '<5' is a bound .*; accepted: a number with a decimal point, or"
+    ):
         evaluate_table(trained.checkpoint(), wrong)
-    with pytest.raises(InputError, match="column 'colour': 'pink'; accepted: red, green, blue, or blank"):
+    with pytest.raises(
+        InputError, match="'pink' is none of the model's classes, red, green, blue; accepted: a class of"
+    ):
         evaluate_table(trained.checkpoint(trained.CLASSES), wrong)
     wrong.write_text("smiles,logS\nCCO,\n")
     with pytest.raises(InputError, match="has no label in 'logS'"):
@@ -77,3 +81,31 @@ def test_training_molecules_are_refused(table, tmp_path):
     assert "--allow-overlap measures it all the same" in " ".join(output.split())
     assert load_checkpoint(tmp_path / "x.ckpt").data_identity is not None
     assert "rmse" in grpe_in(tmp_path, "evaluate", "x.ckpt", "t.csv", "--allow-overlap")
+
+
+def test_all_bad_labels_are_listed(table):
+    folder = table.parent
+    trained.save(folder / "binary.ckpt", trained.BINARY)
+    (folder / "wrong.csv").write_text("smiles,toxic,soluble\n" + "CCO,2,yes\nCC,1,0\n" * 6)
+    output = grpe_in(folder, "evaluate", "binary.ckpt", "wrong.csv", code=1)
+    assert "12 labels cannot be used" in output and "row 0 (line 2), column 'toxic': '2' is neither 0 nor 1" in output
+    assert "and 2 more; all are listed in wrong_bad_labels.csv" in output and output.endswith("make them blank\n")
+    assert len((folder / "wrong_bad_labels.csv").read_text().splitlines()) == 13
+
+
+def test_the_mean_of_several_models_is_measured(table):
+    folder = table.parent
+    for seed in (0, 1):
+        (folder / f"fold-{seed + 1}").mkdir()
+        trained.save(folder / f"fold-{seed + 1}" / "best.ckpt", seed=seed)
+        (folder / f"fold-{seed + 1}" / "results.json").write_text("{}")
+    output = grpe_in(folder, "evaluate", "fold-1", "fold-2/best.ckpt", "t.csv", "--metric", "rmse")
+    assert "mean of 2 models\nt.csv all rows (4 labels of 5 graphs): rmse" in output
+    assert output == grpe_in(folder, "evaluate", ".", "t.csv", "--metric", "rmse")
+    each = [load_checkpoint(folder / f"fold-{number}/best.ckpt") for number in (1, 2)]
+    with pytest.warns(UserWarning):
+        means = [evaluate_table(one, table).predictions.numpy() for one in each]
+    errors = np.mean(means, 0)[:, 0] - [-1.5, np.nan, 0.25, -3, 2]
+    found = json.loads(grpe_in(folder, "evaluate", ".", "t.csv", "--json").splitlines()[-1])
+    assert found["rmse"] == pytest.approx(np.sqrt(np.nanmean(errors**2)), rel=1e-5)
+    assert "2 models; accepted on a split: one of them" in grpe_in(folder, "evaluate", ".", code=2)

@@ -83,3 +83,43 @@ def test_own_recipe_keeps_the_share_of_the_warm_up():
     assert (recipe.training.epochs, recipe.training.warmup_epochs, recipe.training.seed) == (20, 2, 4)
     assert recipe.dataset == "mine" and recipe.model.layers == 2 and recipe.paper is None
     assert own_recipe(recipe, "mine", epochs=10).training.warmup_epochs == 1
+
+
+def test_errors_and_notes_about_a_frame_name_no_temporary_file(tmp_path):
+    table = frame()
+    table["text"] = ["<1", *map(str, table["size"][1:])]
+    with pytest.raises(InputError, match=r"^the table, row 0, column 'text': '<1' is a bound"):
+        grpe_dgl.fit(table, smiles="smiles", target="text", settings=SMALL)
+    table["SMILES"] = "x"
+    with pytest.raises(InputError, match=r"no row could be used.*\n  row 0: 'x' cannot be read"):
+        grpe_dgl.fit(table, target="size", settings=SMALL)
+    for name, message in ((None, "a column is called None"), (1.5, "accepted: a text, or a whole number")):
+        with pytest.raises(InputError, match=message):
+            grpe_dgl.fit(table, target=[name], settings=SMALL)
+
+
+def test_numbered_columns_and_files_with_decimal_commas(tmp_path):
+    table = frame().rename(columns={"size": 0})
+    model = grpe_dgl.fit(table, target=0, settings=SMALL, epochs=1)
+    assert list(model.predict(table).columns) == ["predicted_0"]
+    assert "task inferred from the targets: regression" in model.notes
+    text = table.assign(y=[f"{value:.1f}".replace(".", ",") for value in table[0]])[["SMILES", "y"]]
+    text.to_csv(tmp_path / "t.csv", sep=";", index=False)
+    same = grpe_dgl.fit(tmp_path / "t.csv", target="y", decimal=",", settings=SMALL, epochs=1)
+    assert np.array_equal(same.predict(["CCO"]), model.predict(["CCO"]))
+
+
+def test_molecules_are_compared_with_those_of_training(tmp_path):
+    table = frame(12)
+    model = grpe_dgl.fit(table, target="size", settings=SMALL, epochs=1, fractions=(1, 0, 0))
+    with pytest.warns(UserWarning, match="1 of 3 molecules"):
+        found = model.predict(["x", table["SMILES"].iloc[3], "[Na+].[Cl-]"], domain=True)
+    assert list(found.columns) == [
+        "predicted_size",
+        "nearest_similarity",
+        "unseen_element",
+        "unseen_size",
+        "unseen_charge",
+    ]
+    assert found.iloc[0].isna().all() and found["nearest_similarity"].iloc[1] == 1
+    assert found[["unseen_element", "unseen_charge"]].iloc[2].tolist() == [1, 0]

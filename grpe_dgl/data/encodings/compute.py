@@ -1,4 +1,4 @@
-"""The positional encodings of one graph, by DGL's transforms.
+"""The positional encodings of one graph.
 
 A new kind is a function here, an entry of `KINDS` and a name in `grpe_dgl.views.ENCODINGS`.
 """
@@ -42,16 +42,25 @@ class Kind(NamedTuple):
 
 
 def laplacian(graph: dgl.DGLGraph, size: int) -> GraphEncoding:
-    """Return eigenvectors 1..size of I - D^-1/2 A D^-1/2 by ascending eigenvalue, and the eigenvalues (`dgl.lap_pe`).
+    """Return eigenvectors 1..size of I - D^-1/2 A D^-1/2 by ascending eigenvalue, and the eigenvalues.
 
     The first eigenvector is left out. A graph of n <= size nodes has zeros in the columns from n - 1 on, and NaN for
-    their eigenvalues. Signs are not random as DGL's: the entry of largest magnitude, the first of equals, is positive.
+    their eigenvalues. These are the numbers of `dgl.lap_pe` in DGL 1, where signs are random: here the entry of largest
+    magnitude, the first of equals, is positive. DGL 2 has an iteration that starts at random numbers and ends at a
+    tolerance of 0.01 instead.
     """
-    with warnings.catch_warnings():  # equal eigenvalues can come out as a complex pair; DGL takes the real part
-        warnings.filterwarnings("ignore", message="Casting complex values to real")
-        warnings.filterwarnings("ignore", category=np.exceptions.ComplexWarning)
-        vectors, values = dgl.lap_pe(graph, size, padding=True, return_eigval=True)
-    return GraphEncoding(with_canonical_signs(vectors.numpy()), values.numpy())
+    n = graph.num_nodes()
+    adjacency = np.zeros((n, n))
+    adjacency[tuple(end.numpy() for end in graph.edges())] = 1.0
+    scale = graph.in_degrees().numpy().clip(1) ** -0.5
+    # Equal eigenvalues can come out as a complex pair.
+    all_values, all_vectors = np.linalg.eig(np.eye(n) - scale[:, None] * adjacency * scale)
+    found = min(n - 1, size)
+    smallest = np.argpartition(all_values, found)[: found + 1]
+    chosen = smallest[all_values[smallest].argsort()][1:]
+    nodes, values = np.zeros((n, size), np.float32), np.full(size, np.nan, np.float32)
+    nodes[:, :found], values[:found] = all_vectors[:, chosen].real, all_values[chosen].real
+    return GraphEncoding(with_canonical_signs(nodes), values)
 
 
 def combinatorial_laplacian(graph: dgl.DGLGraph, size: int) -> GraphEncoding:
@@ -158,6 +167,7 @@ KINDS: dict[str, Kind] = {
     "svd_self_loops": Kind(svd_self_loops, columns=2, has_values=False, symmetric=False),
     "spectrum": Kind(spectrum, columns=1, has_values=True, symmetric=True),
     "rdkit": Kind(None, columns=0, has_values=True, symmetric=False),
+    "rdkit_morgan": Kind(None, columns=0, has_values=True, symmetric=False),
 }
 
 

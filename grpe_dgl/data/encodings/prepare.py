@@ -101,7 +101,7 @@ def _encode(path: Path, first: int, last: int, encoding: Encoding) -> Part:
 
     def molecules() -> npt.NDArray[np.float32]:
         smiles = [store.smiles(graph) for graph in range(first, last)]
-        return descriptors_of_smiles(smiles, standardised=store.schema.standardised_molecules)
+        return descriptors_of_smiles(smiles, encoding.kind, standardised=store.schema.standardised_molecules)
 
     return encode_graphs(
         lengths_of(store.node_offsets[first : last + 1]),

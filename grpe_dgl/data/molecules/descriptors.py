@@ -1,10 +1,14 @@
-"""RDKit's two-dimensional descriptors of molecules: 178 numbers in about two milliseconds.
+"""Numbers that describe a whole molecule: 178 of RDKit's two-dimensional descriptors in about two milliseconds.
 
 Of RDKit's 217 those are left out that take long and add little (the BCUT and information content descriptors, BertzCT,
 QED, SPS), that equal another one (``MaxAbsEStateIndex``, ``fr_COO2``, ...), or that are zero for nearly every molecule.
 Descriptors that RDKit computes together, such as the bins of ``SlogP_VSA``, are computed once.
+
+The kind ``rdkit_morgan`` has after these log(1 + c), c how often an atom environment occurs that falls on each of 512
+places (Morgan fingerprint of radius 2). Bits tell apart what the descriptors sum up.
 """
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from rdkit import Chem
-from rdkit.Chem import Descriptors, rdMolDescriptors
+from rdkit.Chem import Descriptors, rdFingerprintGenerator, rdMolDescriptors
 from rdkit.Chem.EState import EState, EState_VSA
 from rdkit.rdBase import BlockLogs
 
@@ -74,6 +78,7 @@ NAMES: tuple[str, ...] = (
     *_ESTATE_NAMES,
 )
 """The name of each descriptor, as RDKit has it."""
+MORGAN_RADIUS, MORGAN_PLACES = 2, DESCRIPTORS["rdkit_morgan"] - DESCRIPTORS["rdkit"]
 if len(NAMES) != DESCRIPTORS["rdkit"]:  # models are stored with this number, in this order
     raise ImportError(f"this RDKit has {len(NAMES)} of the descriptors that models are trained with, not 178")
 _LARGEST = float(np.finfo(np.float32).max)
@@ -101,12 +106,37 @@ def descriptors(molecule: Any) -> npt.NDArray[np.float32]:
     return result.astype(np.float32)
 
 
-def descriptors_of_smiles(smiles: Sequence[str], *, standardised: bool = False) -> npt.NDArray[np.float32]:
-    """Return the descriptors of molecules, shape (R, len(NAMES)); NaN for one that cannot be read.
+def morgan_counts(molecule: Any) -> npt.NDArray[np.float32]:
+    """Return log(1 + count) of the atom environments of an RDKit molecule that fall on each place, (MORGAN_PLACES,)."""
+    return np.log1p(_morgan().GetCountFingerprintAsNumPy(molecule).astype(np.float32))
 
-    With `standardised`, of their standard form (see `grpe_dgl.data.molecules.standardise`).
+
+@functools.cache
+def _morgan() -> Any:
+    return rdFingerprintGenerator.GetMorganGenerator(radius=MORGAN_RADIUS, fpSize=MORGAN_PLACES)
+
+
+def descriptors_of_molecule(molecule: Any, kind: str) -> npt.NDArray[np.float32]:
+    """Return the descriptors of a kind of an RDKit molecule, shape (DESCRIPTORS[kind],)."""
+    found = descriptors(molecule)
+    return np.concatenate([found, morgan_counts(molecule)]) if kind == "rdkit_morgan" else found
+
+
+def descriptors_of_smiles(
+    smiles: Sequence[str], kind: str = "rdkit", *, standardised: bool = False
+) -> npt.NDArray[np.float32]:
+    """Return the descriptors of R molecules, shape (R, DESCRIPTORS[kind]); NaN for one that cannot be read.
+
+    Parameters
+    ----------
+    smiles
+        R molecules.
+    kind
+        A key of `grpe_dgl.views.DESCRIPTORS`.
+    standardised
+        Whether their standard form is taken; see `grpe_dgl.data.molecules.standardise`.
     """
-    result = np.full((len(smiles), len(NAMES)), np.nan, np.float32)
+    result = np.full((len(smiles), DESCRIPTORS[kind]), np.nan, np.float32)
     with BlockLogs():
         for row, text in enumerate(smiles):
             try:
@@ -116,5 +146,5 @@ def descriptors_of_smiles(smiles: Sequence[str], *, standardised: bool = False) 
             except Exception:  # RDKit's C++ code raises errors of any type
                 continue
             if molecule is not None and molecule.GetNumAtoms():
-                result[row] = descriptors(molecule)
+                result[row] = descriptors_of_molecule(molecule, kind)
     return result

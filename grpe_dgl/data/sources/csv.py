@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from grpe_dgl.data import splits
 from grpe_dgl.data.molecules.smiles import MAX_NODES, canonical_key, graphs_of_smiles, with_lines
-from grpe_dgl.data.molecules.standardise import has_fragments
+from grpe_dgl.data.sources.molecule_notes import MoleculeScan, note_of_column
 from grpe_dgl.data.sources.raw_graphs import Graphs
 from grpe_dgl.data.sources.source import Job, Source
 from grpe_dgl.data.tables.number_format import NumberFormat
@@ -21,11 +20,10 @@ from grpe_dgl.data.tables.row_weights import RowWeights
 from grpe_dgl.data.tables.table import Table
 from grpe_dgl.data.tables.targets import TargetScan, read_labels
 from grpe_dgl.errors import InputError
-from grpe_dgl.messages import Note, counted
+from grpe_dgl.messages import counted
 from grpe_dgl.schema import known_schema
 
 RUN = 2000  # molecules converted at a time
-_ISOTOPE = re.compile(r"\[[0-9]")
 RULES = ("random", "scaffold", "column", "index")
 
 
@@ -155,14 +153,14 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
     if request.weight_column is not None:
         weight = RowWeights(table, request.weight_column, request.numbers)
     split_codes = bytearray()  # per row: 0, 1, 2 of splits.NAMES, or 255 for none
-    num_rows = num_isotopes = num_salts = 0
+    molecules = MoleculeScan()
+    num_rows = 0
     for row, (line, cells) in enumerate(table.rows()):
         num_rows += 1
         scan.add(row, line, cells)
         if weight is not None:
             weight.add(row, line, cells)
-        num_salts += has_fragments(cells[smiles])
-        num_isotopes += bool(_ISOTOPE.search(cells[smiles]))
+        molecules.add(cells[smiles])
         if split_place is not None:
             split_codes.append(
                 _split_code(cells[split_place], f"{table.at(row, line)}, column {request.split_column!r}")
@@ -170,20 +168,23 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
     if num_rows == 0:
         raise InputError(f"{request.file} has no rows")
     task = scan.task()
-    notes = [*table.notes, *scan.notes(task)]
+    notes = [
+        *table.notes,
+        *(note_of_column(table.columns, smiles) if request.smiles is None else ()),
+        *scan.notes(task),
+    ]
     if weight is not None:
         notes.append(weight.note())
-    if num_salts:
-        notes.append(_salts(num_salts, request.standardise))
-    if num_isotopes:
-        verb = "has isotopes, which are" if num_isotopes == 1 else "have isotopes, which are"
-        notes.append(f"{counted(num_isotopes, 'molecule')} {verb} no part of the model's features: it cannot see them")
+    notes += molecules.notes(standardised=request.standardise)
     index = {name: splits.read_index_file(file) for name, file in request.split_files.items()}
     if split_place is not None:
         code_of_row = np.frombuffer(bytes(split_codes), np.uint8)
         index = {name: np.flatnonzero(code_of_row == code) for code, name in enumerate(splits.NAMES)}
         if left_out := int((code_of_row == 255).sum()):
-            notes.append(f"{left_out:,} rows are in no split: column {request.split_column!r} is blank")
+            verb = "is" if left_out == 1 else "are"
+            notes.append(
+                f"{counted(left_out, 'row')} {verb} in no split: column {request.split_column!r} is blank there"
+            )
     keys: list[npt.NDArray[np.uint64]] = []
 
     def observe(graphs: Graphs) -> None:
@@ -198,10 +199,16 @@ def csv_source(request: CSVRequest) -> tuple[Source, list[str]]:
             result = splits.scaffold_split(scaffolds, request.fractions)
         else:
             result = splits.index_split(index, rows, num_rows)
+        by_fractions = request.split in ("random", "scaffold")
         if not len(result["train"]):
-            raise InputError(f"{request.file}: the split {request.split!r} of {len(rows)} graphs leaves none for train")
+            raise InputError(
+                f"{request.file}: the split {request.split!r} leaves none of {counted(len(rows), 'molecule')} for "
+                "train",
+                hint="other_fractions" if by_fractions else None,
+            )
         if shared := _count_shared(table, smiles, structures, rows, result, request.standardise):
-            notes.append(f"{shared:,} molecules occur in more than one split (same canonical SMILES)")
+            occurs = "molecule occurs" if shared == 1 else "molecules occur"
+            notes.append(f"{shared:,} {occurs} in more than one split (same canonical SMILES)")
         return result
 
     places = [table.place(target) for target in request.targets]
@@ -283,13 +290,6 @@ def _count_shared(
             molecules[graphs[graph]] = key_of(cells[place])
             graph += 1
     return len(splits.shared(molecules, {name: index[suspects[index]] for name, index in result.items()}))
-
-
-def _salts(count: int, standardised: bool) -> Note:
-    found = f"{counted(count, 'molecule')} {'has' if count == 1 else 'have'} several fragments (salts, mixtures)"
-    if standardised:
-        return Note(f"{found}: the largest is kept, without charges where possible")
-    return Note(f"{found}, which are kept as they are", hint="standardise")
 
 
 def _split_code(cell: str, where: str) -> int:

@@ -94,7 +94,7 @@ class ArraysInMemory:
         if self.smiles is not None:
             from grpe_dgl.data.molecules.descriptors import descriptors_of_smiles  # RDKit's take half a second to load
 
-            values = descriptors_of_smiles(self.smiles, standardised=self.schema.standardised_molecules)
+            values = descriptors_of_smiles(self.smiles, encoding.kind, standardised=self.schema.standardised_molecules)
         return EncodingArrays(np.zeros((int(self.node_offsets[-1]), 0), np.float32), values)
 
     def set_encoding(self, name: str, arrays: EncodingArrays) -> None:

@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from grpe_dgl.data.sources.raw_graphs import Skipped
 from grpe_dgl.data.sources.source import Source
 from grpe_dgl.data.store.array_file import ArrayFile, write_array
 from grpe_dgl.data.store.manifest import FILE, ArrayEntry, Manifest, check_split_name, smallest_unsigned
 from grpe_dgl.data.store.validation import PackedRun, label_dtype, node_dtype
 from grpe_dgl.errors import InputError
+from grpe_dgl.messages import counted
 from grpe_dgl.offsets import offsets_of
 
 Splits = Mapping[str, npt.NDArray[np.int64]]
+SHOWN = 5  # skipped rows in an error
 _CHUNK = 1 << 16  # graphs whose labels are read at a time
 
 
@@ -46,6 +49,7 @@ class StoreWriter:
         self._skipped_file = (folder / "skipped.csv").open("w", newline="", encoding="utf-8")
         self._skipped = csv.writer(self._skipped_file)
         self._skipped.writerow(["row", "reason"])
+        self._first_skipped: list[Skipped] = []
         self._weight: list[npt.NDArray[np.float32]] = []
         self._smiles: ArrayFile | None = None  # opened with the first run that has SMILES
         self._smiles_sizes: list[npt.NDArray[np.int64]] = []
@@ -70,12 +74,17 @@ class StoreWriter:
         self._skipped.writerows((skipped.row, skipped.reason) for skipped in graphs.skipped)
         self.num_graphs += len(graphs.num_nodes)
         self.num_skipped += len(graphs.skipped)
+        self._first_skipped += graphs.skipped[: SHOWN - len(self._first_skipped)]
 
     def finish(self) -> Manifest:
         """Write the offsets, the splits and the manifest; return the manifest."""
         source = self._source
         if self.num_graphs == 0:
-            raise InputError(f"{source.schema.name}: no graph could be made; {self.num_skipped} rows were skipped")
+            reasons = "".join(f"\n  row {skipped.row}: {skipped.reason}" for skipped in self._first_skipped)
+            raise InputError(
+                f"{source.origin}: no row could be used; {counted(self.num_skipped, 'row')} skipped"
+                f"{', the first of them' if self.num_skipped > SHOWN else ''}:{reasons}"
+            )
         rows = np.concatenate(self._rows).astype(np.int64)
         arrays = {name: file.finish() for name, file in self._files.items()}
         self._skipped_file.close()

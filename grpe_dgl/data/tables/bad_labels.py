@@ -4,7 +4,7 @@ import contextlib
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,9 +23,14 @@ _RANGE = re.compile(r"^\s*[-+]?[\d.,]+\s*(-|–|to|\.\.)\s*[-+]?[\d.,]+\s*$", re
 _UNIT = re.compile(r"^\s*[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?\s*([^\d\s.,+-].*?)\s*$")
 
 
+Check = Callable[[int, str], tuple[str, str] | None]
+"""Takes the number of a target and a cell that is not missing; returns None if it is a label, else the kind of what is
+wrong with it and a description, as `problem_of` does."""
+
+
 @dataclass
 class BadLabels:
-    """The cells of a table's targets that are not numbers.
+    """The cells of a table's targets that are no labels.
 
     Parameters
     ----------
@@ -66,6 +71,11 @@ def problem_of(cell: str, numbers: NumberFormat) -> tuple[str, str]:
     return "text", "is a text"
 
 
+def number_check(numbers: NumberFormat) -> Check:
+    """Return the check of a regression: a label is a number."""
+    return lambda _, cell: None if numbers.parse(cell) is not None else problem_of(cell, numbers)
+
+
 def _is_float(cell: str) -> bool:
     try:
         float(cell)
@@ -74,15 +84,15 @@ def _is_float(cell: str) -> bool:
     return True
 
 
-def find_bad_labels(
-    table: Table, targets: Sequence[str], numbers: NumberFormat, listing: Path | None
-) -> tuple[BadLabels, str]:
+def find_bad_labels(table: Table, targets: Sequence[str], check: Check, listing: Path | None) -> tuple[BadLabels, str]:
     """Read a table once more for its bad labels; return them, and a sentence on where all of them are listed.
 
     Parameters
     ----------
-    table, targets, numbers
-        What is read, and how.
+    table, targets
+        What is read.
+    check
+        Which cells are no labels.
     listing
         The CSV file to write all of them to, with the columns `HEADER`; None for none.
     """
@@ -100,8 +110,7 @@ def find_bad_labels(
                 where = f"all are listed in {listing}"
             except OSError as error:  # the labels are what matters; the list is a help
                 where = f"their list cannot be written to {listing}: {error.strerror}"
-        for row, line, target, cell in _cells(table, targets, numbers):
-            kind, problem = problem_of(cell, numbers)
+        for row, line, target, cell, (kind, problem) in _cells(table, targets, check):
             bad.total += 1
             bad.kinds[kind] += 1
             if len(bad.first) < SHOWN:
@@ -112,11 +121,20 @@ def find_bad_labels(
 
 
 def refuse_bad_labels(
-    table: Table, targets: Sequence[str], numbers: NumberFormat, listing: Path | None, accepted: str
+    table: Table,
+    targets: Sequence[str],
+    check: Check,
+    listing: Path | None,
+    accepted: str,
+    *,
+    classes: bool = False,
 ) -> InputError:
-    """Return the error for the bad labels of a table: the first of them, and what can be done."""
-    bad, where = find_bad_labels(table, targets, numbers, listing)
-    kinds, unclear = set(bad.kinds), {"decimal_or_thousands"}
+    """Return the error for the bad labels of a table: the first of them, and what can be done.
+
+    `classes`: whether the column may be one of classes, as it has few different labels and no number.
+    """
+    bad, where = find_bad_labels(table, targets, check, listing)
+    kinds, unclear, texts = set(bad.kinds), {"decimal_or_thousands"}, {"text"}
     if bad.total == 1:
         end = f"; {where.replace('all are', 'also')}" if where else ""
         message = f"{table.file}, {bad.first[0]}; accepted: {accepted}{end}"
@@ -133,15 +151,17 @@ def refuse_bad_labels(
         if kinds - unclear == {"decimal_comma"}
         else "decimal_point"
         if kinds - unclear == {"decimal_point"}
+        else "labels_classes"
+        if classes and kinds == texts
         else "labels_missing",
     )
 
 
-def _cells(table: Table, targets: Sequence[str], numbers: NumberFormat) -> Iterator[tuple[int, int, str, str]]:
-    """Yield row, line, column and text of every cell that is neither a number nor missing."""
-    places = [(target, table.place(target)) for target in targets]
+def _cells(table: Table, targets: Sequence[str], check: Check) -> Iterator[tuple[int, int, str, str, tuple[str, str]]]:
+    """Yield row, line, column, text and problem of every cell that is neither a label nor missing."""
+    places = [table.place(target) for target in targets]
     for row, (line, cells) in enumerate(table.rows()):
-        for target, place in places:
+        for t, place in enumerate(places):
             cell = cells[place]
-            if not is_missing(cell) and numbers.parse(cell) is None:
-                yield row, line, target, cell
+            if not is_missing(cell) and (problem := check(t, cell)) is not None:
+                yield row, line, targets[t], cell, problem

@@ -71,8 +71,9 @@ class DelimitedReader:
             if cells is None:
                 return
             last = reader.line_num
-            if not cells or (not found and not any(cell.strip() for cell in cells)):
-                continue  # an empty line, or one of separators alone before the names
+            blank = len(cells) == 1 and cells[0].isspace()
+            if not cells or blank or (not found and not any(cell.strip() for cell in cells)):
+                continue  # an empty line, one of blanks, or one of separators alone before the names
             if skip:
                 skip -= 1
                 continue

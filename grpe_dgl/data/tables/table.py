@@ -12,6 +12,7 @@ from grpe_dgl.data.tables.rows import Row
 from grpe_dgl.data.tables.smiles_column import ACCEPTED, COLUMN_NAMES, smiles_columns
 from grpe_dgl.data.tables.text_file import reading
 from grpe_dgl.errors import InputError
+from grpe_dgl.messages import counted
 
 
 class Table:
@@ -55,7 +56,7 @@ class Table:
             raise InputError(f"{self.file} has {self.columns.count(column)} columns {column!r}; accepted: one")
         lower = {name.lower(): name for name in self.columns}
         near = difflib.get_close_matches(column.lower(), lower, 1)
-        hint = f"; did you mean {lower[near[0]]!r}?" if near else ""
+        hint = f"; did you mean {lower[near[0]]!r}?" if near else self._no_names()
         raise InputError(f"{self.file} has no column {column!r}; it has {self._columns()}{hint}")
 
     def smiles_place(self, column: str | None = None) -> int:
@@ -78,10 +79,9 @@ class Table:
         if found:
             names = ", ".join(repr(self.columns[place]) for place in found)
             raise InputError(f"{self.file} has {len(found)} columns of SMILES, {names}; accepted: one, or a choice")
-        no_names = "; its first line must have the names of the columns" if _is_smiles(self.columns[0]) else ""
         raise InputError(
             f"{self.file} has no column 'smiles'; it has {self._columns()}; accepted: {ACCEPTED}, or the choice of "
-            f"another column{no_names}"
+            f"another column{self._no_names()}"
         )
 
     def rows(self) -> Iterator[Row]:
@@ -143,8 +143,17 @@ class Table:
     def _columns(self) -> str:
         return ", ".join(map(repr, self.columns[:20])) + (", ..." if len(self.columns) > 20 else "")
 
+    def _no_names(self) -> str:
+        """Return what is said of a text without names, or without columns, in its first line; nothing for others."""
+        if not isinstance(self._reader, DelimitedReader):
+            return ""
+        if len(self.columns) == 1:
+            return "; its first line must have the names of the columns, with commas, semicolons or tabs between them"
+        return "; its first line must have the names of the columns" if any(map(_is_smiles, self.columns[:2])) else ""
+
     def _ragged(self, row: int, line: int, cells: list[str]) -> str:
-        text = f"{self.at(row, line)}: {len(cells)} cells; accepted: {len(self.columns)}, as in the first line"
+        found = counted(len(cells), "cell")
+        text = f"{self.at(row, line)}: {found}; accepted: {len(self.columns)}, as in the first line"
         if isinstance(self._reader, DelimitedReader) and len(cells) > len(self.columns):
             text += f" (columns are separated by {self._reader.separator_name}; a cell that has one is put in quotes)"
         return text

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from grpe_dgl.data.tables.bad_labels import find_bad_labels, problem_of, refuse_bad_labels
+from grpe_dgl.data.tables.bad_labels import find_bad_labels, number_check, problem_of, refuse_bad_labels
 from grpe_dgl.data.tables.classes import PLAIN, choose_positive
 from grpe_dgl.data.tables.missing import is_missing
 from grpe_dgl.data.tables.number_format import NumberFormat
@@ -21,6 +21,7 @@ from grpe_dgl.schema import Task
 TASKS = ("regression", "classification")
 BAD_LABELS = ("refuse", "missing")
 _MAX_CLASSES = 1000
+_NAMED = 10  # classes that are named in an error
 _FEW = 5  # values of a column of whole numbers that may be classes
 _Cell = tuple[int, int, str]  # row, line, text
 
@@ -134,9 +135,16 @@ class TargetScan:
                 if numbers == 0:
                     raise InputError(f"{self._table.file}: column {target!r} has no number in any row")
             return
-        hint = "" if self._asked or len(self.targets) > 1 else " (or choose the task classification)"
+        may_be_classes = self._asked is None and len(self.targets) == 1
+        names = list(self._classes[0])
+        only_texts = may_be_classes and self._numbers[0] == 0 and 2 <= len(names) <= _NAMED
+        hint = " (or choose the task classification)" if may_be_classes else ""
+        if only_texts:
+            hint = f" (or choose the task classification, with the classes {', '.join(sorted(names))}"
+            hint += f"; {alike})" if (alike := _alike(names)) else ")"
         accepted = f"{self._format.described()}, or blank for a missing label{hint}"
-        raise refuse_bad_labels(self._table, wrong, self._format, self._listing, accepted)
+        check = number_check(self._format)
+        raise refuse_bad_labels(self._table, wrong, check, self._listing, accepted, classes=only_texts)
 
     def _two_named(self) -> bool:
         """Whether every target has two classes, or only 0 and 1, and none has numbers, units or bounds beside texts."""
@@ -227,11 +235,13 @@ class TargetScan:
             classes, rows = task.classes, int(self._labels[0])
             named = ", ".join(classes[:5]) + (", ..." if len(classes) > 5 else "")
             notes.append(f"{len(classes):,} classes: {named}")
+            if alike := _alike(classes):
+                notes.append(f"column {self.targets[0]!r}: {alike}")
             if 2 * len(classes) > rows:
                 looks = "is it the right column?" if self._not_number[0] else "it looks like a regression"
                 notes.append(f"column {self.targets[0]!r} has {len(classes):,} classes in {rows:,} rows: {looks}")
         if task.kind == "regression" and any(self._not_number):
-            bad, where = find_bad_labels(self._table, self.targets, self._format, self._listing)
+            bad, where = find_bad_labels(self._table, self.targets, number_check(self._format), self._listing)
             notes.append(
                 f"{counted(bad.total, 'label')} that cannot be used {'is a' if bad.total == 1 else 'are'} missing "
                 f"{'label' if bad.total == 1 else 'labels'}, such as {bad.first[0]}{'; ' if where else ''}{where}"
@@ -255,6 +265,15 @@ class TargetScan:
     def _refuse(self, target: str, cell: _Cell, accepted: str) -> None:
         row, line, text = cell
         raise InputError(f"{self._table.at(row, line)}, column {target!r}: {text!r}; accepted: {accepted}")
+
+
+def _alike(names: Sequence[str]) -> str:
+    """Return a clause on names that differ in small and capital letters alone; empty if there are none."""
+    spellings: dict[str, list[str]] = {}
+    for name in sorted(names):
+        spellings.setdefault(name.casefold(), []).append(name)
+    pairs = [" and ".join(same) for same in spellings.values() if len(same) > 1]
+    return f"{', '.join(pairs)} differ in capital letters alone: write them alike" if pairs else ""
 
 
 def read_labels(

@@ -182,9 +182,10 @@ class OutputFolder:
         for key, title in _TITLES.items():
             then, now = manifest.get(key), self.job.get(key)
             if then != json.loads(json.dumps(now)):
+                difference = f"{_short(key, then)}, now {_short(key, now)}"
                 raise InputError(
-                    f"{self.path} was made with another {title}: {_short(then)}, now {_short(now)}; accepted: another "
-                    "folder, or the same command again",
+                    f"{self.path} was made with another {title}: {difference}; accepted: another folder, or the same "
+                    "command again",
                     hint="replace_folder",
                 )
         then_names = [Path(str(values.get("path"))).name for values in manifest.get("inputs", ())]
@@ -202,6 +203,8 @@ class OutputFolder:
             )
 
 
-def _short(value: Any) -> str:
+def _short(key: str, value: Any) -> str:
+    if key == "models" and isinstance(value, list):  # of their hashes the beginning is enough to tell them apart
+        return f"SHA-256 {', '.join(str(digest)[:12] for digest in value)}"
     text = json.dumps(value)
     return text if len(text) <= 200 else f"{text[:197]}..."

@@ -10,6 +10,14 @@ from grpe_dgl.errors import InputError
 NO_PYARROW = "Parquet needs the package pyarrow; install grpe-dgl[parquet]"
 
 
+def require_pyarrow(why: str) -> None:
+    """Raise an InputError that begins with `why` if pyarrow is not installed."""
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ImportError:
+        raise InputError(f"{why}: {NO_PYARROW}") from None
+
+
 def is_parquet(name: str) -> bool:
     """Return whether a file of this name is a Parquet file."""
     return name.lower().endswith((".parquet", ".pq"))

@@ -13,7 +13,7 @@ from grpe_dgl.errors import InputError
 from grpe_dgl.inference.bulk import Fingerprint, Prediction
 from grpe_dgl.inference.library.blocks import ROWS, Block, Shard, divide
 from grpe_dgl.inference.library.folder import OutputFolder, Result
-from grpe_dgl.inference.library.parquet import common_schema, is_parquet
+from grpe_dgl.inference.library.parquet import common_schema, is_parquet, require_pyarrow
 from grpe_dgl.inference.library.ray_engine import Retried, run_on_ray
 from grpe_dgl.inference.library.sources import Source, common_columns, describe
 from grpe_dgl.inference.library.work import PartMaker
@@ -108,6 +108,8 @@ def open_library(
     twice = {str(path) for path in files if list(files).count(path) > 1} if len(files) < 10_000 else set()
     if twice:
         raise InputError(f"{sorted(twice)[0]} is given twice; accepted: each file once")
+    if output_format == "parquet":
+        require_pyarrow("the format of the parts is parquet (accepted, too: csv, csv.gz)")
     job = {
         "command": "predict" if isinstance(compute, Prediction) else "fingerprint",
         "models": [_sha256(path) for path in compute.files],

@@ -49,6 +49,11 @@ class PartMaker:
     max_nodes: int
     schema: Any = None
 
+    @property
+    def added_columns(self) -> list[str]:
+        """The columns of a part after those of the input: texts, numbers and, last, the reasons for missing numbers."""
+        return unused_names([*self.compute.text_columns, *self.compute.number_columns, "error"], self.columns)
+
     def __call__(self, block: Block, progress: Callable[[int], None] | None = None) -> Result:
         """Make a block's part unless it is finished; a part that cannot be made is a result with an error."""
         finished = self.folder.finished(block)
@@ -82,8 +87,8 @@ class PartMaker:
         """
         for span in block.spans:
             _require_unchanged(span)
-        texts, numbers = self.compute.text_columns, self.compute.number_columns
-        *added, error = unused_names([*texts, *numbers, "error"], self.columns)
+        texts = self.compute.text_columns
+        *added, error = self.added_columns
         own, numbers = added[: len(texts)], added[len(texts) :]
         own_types = ["int64" if name == "node" else "string" for name in texts]
         part = self.folder.part(block)

@@ -6,6 +6,7 @@ from torch.nn import functional as F
 
 from grpe_dgl.models.egt import pair_rows
 from grpe_dgl.models.padding import Padding
+from grpe_dgl.ops.gated_attention import gated_attention
 
 
 class FeedForward(nn.Sequential):
@@ -91,9 +92,13 @@ class EGTLayer(nn.Module):
         unseen
             Bool, broadcast to (B, H, N, N): keys that a query does not see, as they are padding.
         """
-        scores, v, gates = self._scores(padding, x, e)
-        gates = padding.pad_pairs(gates.sigmoid()).permute(0, 3, 1, 2)  # (B, H, N, N)
-        x = x + self.output(self._attend(padding, scores, gates, v, unseen))
+        if padding.nodes is not None and pair_rows.in_pieces(e):
+            z, scores = self._attend_ragged(padding, x, e)
+        else:
+            scores, v, gates = self._scores(padding, x, e)
+            gates = padding.pad_pairs(gates.sigmoid()).permute(0, 3, 1, 2)  # (B, H, N, N)
+            z = self._attend(padding, scores, gates, v, unseen)
+        x = x + self.output(z)
         x = x + self.node_ffn(x)
         if self.edge_output is not None and self.edge_ffn is not None:
             e = pair_rows.update(e, scores, self.edge_output, self.edge_ffn)
@@ -106,13 +111,34 @@ class EGTLayer(nn.Module):
 
     def _scores(self, padding: Padding, x: Tensor, e: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return s, (pairs, H), v, (B, H, N, D), and c, (pairs, H)."""
-        weight = torch.cat([self.edge_bias.weight, self.gate.weight])
-        bias = torch.cat([self.edge_bias.bias, self.gate.bias])
-        biases, gates = pair_rows.norm_and_map(e, self.edge_norm, weight, bias).chunk(2, -1)
+        biases, gates = self._map_pairs(e).chunk(2, -1)
         qkv = padding.pad(self.query_key_value(self.node_norm(x))).unflatten(-1, (3, -1, self.num_heads))
         q, k, v = qkv.permute(2, 0, 4, 1, 3).unbind(0)  # (B, H, N, D) each
         products = (q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5).clamp(-5, 5)  # (B, H, N, N)
         return padding.unpad_pairs(products.permute(0, 2, 3, 1)) + biases, v, gates
+
+    def _map_pairs(self, e: Tensor) -> Tensor:
+        """Return b and c, (pairs, 2 H)."""
+        weight = torch.cat([self.edge_bias.weight, self.gate.weight])
+        bias = torch.cat([self.edge_bias.bias, self.gate.bias])
+        return pair_rows.norm_and_map(e, self.edge_norm, weight, bias)
+
+    def _attend_ragged(self, padding: Padding, x: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
+        """Return z, (nodes, hidden_size), and s, (pairs, H), by the kernel of `gated_attention`."""
+        assert padding.nodes is not None
+        z, scores, degree = gated_attention(
+            padding.mask.sum(1),
+            self.query_key_value(self.node_norm(x)),
+            self._map_pairs(e),
+            self.num_heads,
+            random_mask=self.random_mask if self.training else 0.0,
+            dropout=self.attention_dropout if self.training else 0.0,
+        )
+        if self.scale_degree:
+            is_virtual = padding.nodes % padding.mask.shape[1] < self.virtual_nodes
+            scale = torch.where(is_virtual[:, None], 1.0, degree.log1p())
+            z = (z.unflatten(-1, (-1, self.num_heads)) * scale.unsqueeze(1)).flatten(-2)
+        return z, scores
 
     def _attend(self, padding: Padding, scores: Tensor, gates: Tensor, v: Tensor, unseen: Tensor) -> Tensor:
         """Return z, (nodes, hidden_size)."""

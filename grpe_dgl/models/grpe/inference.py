@@ -1,8 +1,8 @@
 """The virtual nodes' states without gradients, on the CPU: the numbers of the layers to rounding, in less time.
 
 Some graphs at a time go through all layers in the same few buffers, which stay in the processor's cache; projections
-back to x add to x itself, and their bias is added with the next norm; and of the last layer only the virtual nodes are
-computed, as nothing else is read.
+back to x add to x itself, and their bias is added by the kernel of the next norm; and of the last layer only
+queries and states of the virtual nodes are computed, as nothing else is read.
 """
 
 from __future__ import annotations
@@ -83,9 +83,12 @@ class _Norm(NamedTuple):
     def of(cls, norm: nn.LayerNorm) -> _Norm:
         return cls(norm.weight.detach(), norm.bias.detach(), norm.eps)
 
-    def __call__(self, x: Tensor, added: Tensor) -> Tensor:
-        """Return the norm of x after `added`, (hidden_size,), is added to it in place."""
-        return F.layer_norm(x.add_(added), self.weight.shape, self.weight, self.bias, self.eps)
+    def __call__(self, x: Tensor, added: Tensor, out: Tensor) -> Tensor:
+        """Return `out`, which becomes the norm of x after `added`, (hidden_size,), is added to x in place."""
+        from grpe_dgl.ops.fused.norm import add_and_norm
+
+        add_and_norm(x, added, self.weight, self.bias, self.eps, out)
+        return out
 
 
 class _Layer(NamedTuple):
@@ -113,13 +116,14 @@ class _Layer(NamedTuple):
 class _Memory(NamedTuple):
     """Buffers of the nodes of a group, used again by the next."""
 
+    normed: Tensor
     query_key_value: Tensor
     z: Tensor
     wide: Tensor
 
     @classmethod
     def new(cls, nodes: int, hidden_size: int, ffn_size: int) -> _Memory:
-        return cls(*(torch.empty(nodes, width) for width in (3 * hidden_size, hidden_size, ffn_size)))
+        return cls(*(torch.empty(nodes, width) for width in (hidden_size, 3 * hidden_size, hidden_size, ffn_size)))
 
 
 def _encode(
@@ -128,7 +132,7 @@ def _encode(
     """Compute all layers of a group in place; return its virtual nodes after each of the last layers."""
     from grpe_dgl.ops.fused.repeated import RepeatedAttention
 
-    projected, z, wide = (buffer[: len(x)] for buffer in memory)
+    normed, projected, z, wide = (buffer[: len(x)] for buffer in memory)
     arguments = (
         projected.unflatten(-1, (3, attention.num_heads, -1)),
         z.unflatten(-1, (attention.num_heads, -1)),
@@ -140,15 +144,17 @@ def _encode(
     found = []
     for index, layer in enumerate(layers):
         ending = index == len(layers) - 1
-        _linear(layer.query_key_value, layer.attention_norm(x, added), projected)
+        layer.attention_norm(x, added, normed)
         if ending:
+            _project_last(layer.query_key_value, normed, first_nodes, projected)
             RepeatedAttention(group.first_queries, *arguments, tables[index % len(tables)], key_self)()
             x, z = x[first_nodes], z[first_nodes]
-            wide = wide[: len(x)]
+            normed, wide = normed[: len(x)], wide[: len(x)]
         else:
+            _linear(layer.query_key_value, normed, projected)
             calls[index % len(calls)]()
         x.addmm_(z, layer.output.weight)
-        _linear(layer.widen, layer.ffn_norm(x, layer.output.bias), wide)
+        _linear(layer.widen, layer.ffn_norm(x, layer.output.bias, normed), wide)
         x.addmm_(F.gelu(wide), layer.narrow.weight)
         added = layer.narrow.bias
         if index >= len(layers) - last:
@@ -158,6 +164,13 @@ def _encode(
 
 def _linear(linear: _Linear, x: Tensor, out: Tensor) -> None:
     torch.addmm(linear.bias, x, linear.weight, out=out)
+
+
+def _project_last(linear: _Linear, x: Tensor, first_nodes: Tensor, out: Tensor) -> None:
+    """Project keys and values of every node, and queries of the first node of each graph alone."""
+    size = x.shape[1]
+    torch.addmm(linear.bias[size:], x, linear.weight[:, size:], out=out[:, size:])
+    out[first_nodes, :size] = torch.addmm(linear.bias[:size], x[first_nodes], linear.weight[:, :size])
 
 
 def _embed(model: Any, pairs: dgl.DGLGraph) -> Tensor:

@@ -65,6 +65,8 @@ class GRPE(GraphModel):
     descriptors
         Which descriptors of the molecule are joined to the final norm's output, a key of `grpe_dgl.views.DESCRIPTORS`;
         without effect at node level.
+    descriptor_dropout
+        On these.
     """
 
     reads: ClassVar = "pairs"
@@ -96,6 +98,7 @@ class GRPE(GraphModel):
         key_term: str = "neighbour",
         head_sizes: Sequence[int] = (),
         descriptors: str | None = None,
+        descriptor_dropout: float = 0.0,
         backend: str = "auto",
     ) -> None:
         super().__init__()
@@ -140,7 +143,7 @@ class GRPE(GraphModel):
         self.final_norm = nn.LayerNorm(hidden_size)
         self.descriptors = descriptors if level == "graph" else None
         if self.descriptors is not None:
-            self.head_descriptors = Descriptors(DESCRIPTORS[self.descriptors])
+            self.head_descriptors = Descriptors(self.descriptors, descriptor_dropout)
         widths = [hidden_size + (0 if self.descriptors is None else DESCRIPTORS[self.descriptors]), *head_sizes]
         hidden = [nn.Sequential(nn.Linear(a, b), nn.GELU()) for a, b in zip(widths, widths[1:], strict=False)]
         self.head = nn.Sequential(*hidden, nn.Linear(widths[-1], num_outputs))

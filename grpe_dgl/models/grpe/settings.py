@@ -45,7 +45,8 @@ class GRPESettings(ModelSettings):
     share_encodings: bool = True
     key_term: Literal["neighbour", "self"] = "neighbour"
     head_sizes: tuple[int, ...] = ()
-    descriptors: Literal["rdkit"] | None = None
+    descriptors: Literal["rdkit", "rdkit_morgan"] | None = None
+    descriptor_dropout: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("layers", "hidden_size", "ffn_size", "num_heads"):
@@ -62,7 +63,7 @@ class GRPESettings(ModelSettings):
             self.max_distance,
             f"1..{MAX_DISTANCE_LIMIT}",
         )
-        for name in ("dropout", "attention_dropout"):
+        for name in ("dropout", "attention_dropout", "descriptor_dropout"):
             _require(0 <= getattr(self, name) < 1, f"model.{name}", getattr(self, name), "0 to below 1")
         _require(self.input_noise >= 0, "model.input_noise", self.input_noise, "0 or more")
         _require(min(self.head_sizes, default=1) >= 1, "model.head_sizes", list(self.head_sizes), "sizes of 1 or more")
@@ -113,7 +114,7 @@ class GRPESettings(ModelSettings):
         """Return these settings with the dropout, noise, head and descriptors of a recipe for other data."""
         if not isinstance(target, GRPESettings):
             return self
-        changed = ("dropout", "attention_dropout", "input_noise", "head_sizes", "descriptors")
+        changed = ("dropout", "attention_dropout", "input_noise", "head_sizes", "descriptors", "descriptor_dropout")
         return dataclasses.replace(self, **{key: getattr(target, key) for key in changed})
 
     def transfer_warnings(self, old: ModelSettings) -> list[str]:

@@ -157,3 +157,28 @@ mul = _binary("mul", lambda builder, a, b: builder.fmul(a, b))
 div = _binary("div", lambda builder, a, b: builder.fdiv(a, b))
 # Where b is NaN the result is a: a score that is NaN makes its weight NaN, not the maximum of its row.
 maximum = _binary("maximum", lambda builder, a, b: builder.select(builder.fcmp_ordered("<", a, b), b, a))
+
+
+@intrinsic
+def where_negative(typing: Any, x: Any, a: Any, b: Any) -> Any:
+    """Return a in the lanes where x is below 0, and b elsewhere, also where x is NaN."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        value, yes, no = arguments
+        return builder.select(builder.fcmp_ordered("<", value, constant(value.type, 0.0)), yes, no)
+
+    return a(x, a, b), codegen
+
+
+@intrinsic
+def total(typing: Any, x: Any) -> Any:
+    """Return the sum of the lanes, a number."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        (value,) = arguments
+        lanes = [builder.extract_element(value, ir.Constant(ir.IntType(32), lane)) for lane in range(LANES)]
+        while len(lanes) > 1:
+            lanes = [builder.fadd(a, b) for a, b in zip(lanes[::2], lanes[1::2], strict=True)]
+        return lanes[0]
+
+    return x.dtype(x), codegen

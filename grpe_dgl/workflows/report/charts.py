@@ -39,7 +39,8 @@ def prediction_cards(evidence: Evidence) -> list[Markup]:
         if evidence.kind == "regression":
             cards += _regression(title, name, predicted[use], labels[use], graphs, sizes)
         else:
-            cards += _binary(title, probabilities(predicted[use], "binary"), labels[use])
+            chance = probabilities(predicted[use], "binary")
+            cards += _binary(title, chance, labels[use], evidence.class_names(name), evidence.threshold(name))
     return cards
 
 
@@ -104,7 +105,7 @@ def _means_by_size(sizes: Array, residuals: Array) -> list[tuple[float, float]]:
     return [(float(sizes[group].mean()), float(residuals[group].mean())) for group in groups if len(group)]
 
 
-def _binary(title: str, chance: Array, labels: Array) -> list[Markup]:
+def _binary(title: str, chance: Array, labels: Array, names: tuple[str, str], threshold: float) -> list[Markup]:
     from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 
     cards = []
@@ -134,9 +135,9 @@ def _binary(title: str, chance: Array, labels: Array) -> list[Markup]:
             )
         )
     cards.append(_calibration(title, chance, labels, "share of positives"))
-    found = (chance >= 0.5).astype(int)
+    found = (chance > threshold).astype(int)
     counts = np.array([[int(((labels == true) & (found == pred)).sum()) for pred in (0, 1)] for true in (0, 1)])
-    cards.append(_confusion(f"{title}confusion at probability 0.5", counts, ["0", "1"]))
+    cards.append(_confusion(f"{title}confusion at probability {threshold:.3g}", counts, list(names)))
     return cards
 
 

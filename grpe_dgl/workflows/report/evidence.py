@@ -50,6 +50,20 @@ class Evidence:
         labels = self.predictions.labels
         return [f"target {number}" for number in range(labels.shape[1] if labels.ndim == 2 else 1)]
 
+    def class_names(self, target: str) -> tuple[str, str]:
+        """Return what the labels 0 and 1 of a yes/no target are called."""
+        task = self.task
+        if task is None or not task.positive or target not in task.targets:
+            return "0", "1"
+        place = task.targets.index(target)
+        return task.negative[place], task.positive[place]
+
+    def threshold(self, target: str) -> float:
+        """Return the probability from which the run's model predicts yes, chosen on valid; 0.5 if none is recorded."""
+        recorded = self.run.results.get("thresholds")
+        value = recorded.get(target) if isinstance(recorded, dict) else None
+        return float(value) if isinstance(value, int | float) else 0.5
+
     @property
     def kind(self) -> str | None:
         """The kind of the task; None if it is not known."""

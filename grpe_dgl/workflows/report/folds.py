@@ -1,7 +1,9 @@
 """The report on a cross-validation: its folds, and the predictions of every row by models that never saw it."""
 
 import csv
+import dataclasses
 import json
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +51,7 @@ def render_folds(folder: Path, dataset: Path | None = None) -> str:
     except (ValueError, LookupError, TypeError):
         raise InputError(f"{folder / SUMMARY} is not the summary of a cross-validation") from None
     runs = [read_run(path.parent) for path in models_of(folder)]
-    evidence = _evidence(folder, dataset or folder / DATA, runs[0])
+    evidence = _evidence(folder, dataset or folder / DATA, _together(runs))
     name = str(runs[0].results.get("dataset") or folder.name)
     times = f", {plan['repeats']} times" if plan["repeats"] > 1 else ""
     test = row["splits"]["test"]
@@ -134,6 +136,16 @@ def _models(folder: Path, runs: list[Run], metric: Metric) -> Markup:
     ]
     header = ["folder", "seed", "best epoch", *(f"{split} {metric.name}" for split in ("train", "valid", "test"))]
     return table(header, rows)
+
+
+def _together(runs: list[Run]) -> Run:
+    """Return the first run with the thresholds that all models have together, their means."""
+    each = [run.results.get("thresholds") for run in runs]
+    known = [thresholds for thresholds in each if isinstance(thresholds, dict)]
+    if len(known) < len(runs):
+        return runs[0]
+    mean = {target: statistics.fmean(thresholds[target] for thresholds in known) for target in known[0]}
+    return dataclasses.replace(runs[0], results={**runs[0].results, "thresholds": mean})
 
 
 def _evidence(folder: Path, dataset: Path, run: Run) -> Evidence:

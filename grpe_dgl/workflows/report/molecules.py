@@ -100,7 +100,9 @@ def _lines(evidence: Evidence, graph: int) -> list[str]:
             continue
         title = f"{name}: " if len(evidence.task.targets) > 1 else ""
         if evidence.task.kind == "binary":
-            lines.append(f"{title}true {labels[0, target]:.0f}, probability {values[0, target]:.3f}")
+            names = evidence.class_names(name)
+            of = f" of {names[1]}" if names != ("0", "1") else ""
+            lines.append(f"{title}true {names[int(labels[0, target])]}, probability{of} {values[0, target]:.3f}")
         else:
             lines.append(f"{title}true {significant(labels[0, target])}, predicted {significant(values[0, target])}")
     more = len(lines) - MOST_TARGETS

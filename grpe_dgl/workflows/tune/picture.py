@@ -1,5 +1,6 @@
 """The picture of a search: what mattered, how it went, and the values of the keys that mattered most."""
 
+import math
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,8 @@ COLOUR, BEST_COLOUR = "#1f5fa8", "#b3541e"
 SHOWN = 3
 FEW = 10
 """Trials below which all are in view; of more, the worst tenth is not."""
+MOST_TICKS = 4
+"""Of a logarithmic axis."""
 FEWEST = 4
 """Complete trials below which nothing can be said of what mattered."""
 
@@ -82,6 +85,9 @@ def draw_search(complete: Sequence[Any], shares: dict[str, float], metric: Metri
                     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
                 elif min(own) > 0 and max(own) / min(own) > 5:
                     axes.set_xscale("log")
+                    ticks = log_ticks(min(own), max(own))
+                    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+                    axes.set_xticks([], minor=True)
             else:
                 found = sorted({str(value) for value in own})
                 axes.plot([found.index(str(value)) for value in own], values, ".", color=COLOUR)
@@ -91,6 +97,22 @@ def draw_search(complete: Sequence[Any], shares: dict[str, float], metric: Metri
         parts[1].supylabel(label, fontsize="medium")
     with atomic_file(path) as temporary:
         figure.savefig(temporary, format="png", dpi=120)
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Return ticks of a logarithmic axis, few enough to have room: 1, 2 and 5 times powers of ten, or of more powers.
+
+    >>> log_ticks(0.00024, 0.002), log_ticks(1e-6, 0.02)
+    ([0.0005, 0.001, 0.002], [1e-06, 0.0001, 0.01])
+    """
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    inside: list[float] = []
+    for step, parts in ((1, (1, 2, 5)), (1, (1,)), (2, (1,)), (4, (1,))):
+        ticks = [float(f"{part}e{power}") for power in range(first, last + 1, step) for part in parts]
+        inside = [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
+        if len(inside) <= MOST_TICKS:
+            break
+    return inside
 
 
 def _limit(axes: Any, values: Sequence[float], metric: Metric) -> None:

@@ -51,7 +51,7 @@ def test_by_target_and_with_other_names(folder):
         (["tiny.yaml"], 1, "tiny.yaml is not a checkpoint"),
         (["no.ckpt"], 1, "no.ckpt cannot be read: No such file"),
         (["data"], 1, "data is a folder without a trained model; accepted: a checkpoint, or a run's folder"),
-        ([], 2, "Missing argument 'CKPT'"),
+        ([], 2, "Missing argument 'CKPT"),
     ],
 )
 def test_errors(folder, checkpoint, words, code, message):

@@ -57,7 +57,7 @@ def test_several_seeds_are_one_ensemble(folder):
         (("fit", "table.csv"), 2, "Missing option '--target'"),
         (("fit", "nothing.csv", "--target", "size"), 1, "nothing.csv cannot be read: No such file"),
         (WORDS[:6] + ("--target", "sise"), 1, "has no column 'sise'"),
-        ((*WORDS, "--fractions", "1,1,1"), 1, "fractions are 1, 1, 1; accepted"),
+        ((*WORDS, "--fractions", "1,1,1"), 2, "fractions are 1, 1, 1; accepted"),
         ((*WORDS, "--recipe", "proprety"), 1, "did you mean"),
     ],
 )
@@ -69,7 +69,7 @@ def test_errors(folder, words, code, message):
 def test_folds_and_intervals(folder):
     words = (*WORDS, "--epochs", 1, "--split", "scaffold")
     output = grpe_in(folder, *words, "--folds", 2, "--out", "folds")
-    assert "mean and deviation over 2 splits (2 folds, 1 times, scaffold):\n| runs |" in output
+    assert "mean and deviation over 2 splits (2 folds, scaffold):\n| runs |" in output
     assert "40 rows, each predicted by models that never saw it: rmse" in output
     assert "takes the mean of all 2 models" in output and "not exchangeable" in output
     assert "report: folds/report.html" in output and "Cross-validation on" in (folder / "folds/report.html").read_text()
@@ -94,3 +94,31 @@ def test_intervals_of_one_model_are_calibrated_on_its_test_rows(folder):
     assert high - low == pytest.approx(2 * errors[11], rel=1e-4)  # the 12th of 12: (12 + 1) * 0.9, rounded up
     refused = grpe_in(folder, "predict", "one", "CCO", "--interval", 0.95, code=1)
     assert "an interval of 95 % needs the errors of at least 19 rows" in refused
+
+
+def test_a_run_that_never_began_is_made_again_with_other_data(folder):
+    one = frame().assign(size=0)
+    one.to_csv(folder / "one.csv", index=False)
+    words = ("fit", "one.csv", "--smiles", "SMILES", "--target", "size", *SETTINGS, "--epochs", 1, "--out", "run")
+    refused = grpe_in(folder, *words, code=1)
+    assert "try another --split, --fractions or --seed, or --set training.metric=accuracy" in refused
+    resumed = grpe_in(folder, *words, "--seed", 1, "--resume", code=1)
+    assert "run/data was made with other settings: seed is 0 there" in resumed and "--force" not in resumed
+    output = grpe_in(folder, *words, "--seed", 1, "--set", "training.metric=accuracy")
+    assert "run/data: 40 graphs" in output and "best model in run/best.ckpt" in output
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("smiles,y\nCCO,1.5\n", "leaves none of 1 molecule for train; --fractions 1,0,0 trains on every row"),
+        (
+            "smiles,y\nxx,1\n,2\n",
+            "2 rows skipped:\n  row 0: line 2: 'xx' cannot be read: it is not a SMILES\n  row 1: ",
+        ),
+        ("CCO,1.5\nCCC,2\n", "no column 'y'; it has 'CCO', '1.5'; its first line must have the names of the columns"),
+    ],
+)
+def test_tables_that_cannot_be_fitted(tmp_path, text, message):
+    (tmp_path / "t.csv").write_text(text)
+    assert message in grpe_in(tmp_path, "fit", "t.csv", "--target", "y", code=1)

@@ -111,7 +111,7 @@ def test_says_what_a_split_lacks(run):
         (["absent.csv", "--target", "y"], 1, "absent.csv cannot be read: No such file"),
         (["t.csv", "--target", "logS", "--task", "ranking"], 2, "'regression', 'classification'"),
         (["t.csv", "--target", "logS", "--fractions", "0.8,x"], 2, "accepted: train,valid,test"),
-        (["t.csv", "--target", "logS", "--fractions", "0.8,0.1"], 1, "three numbers that add up to 1"),
+        (["t.csv", "--target", "logS", "--fractions", "0.8,0.1"], 2, "three numbers that add up to 1"),
         (["t.csv", "--target", "logS", "--split", "column"], 1, "go together"),
         (["t.csv", "--target", "logS", "--name", "../up"], 2, "accepted: the name of a folder"),
         (["t.csv", "--target", "logS", "--data", "t.csv"], 2, "is a file"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import grpe_dgl
 from grpe_dgl.errors import InputError
 from grpe_dgl_cli.main import main
-from grpe_dgl_cli.support.errors import HINTS, with_hint
+from grpe_dgl_cli.support.hints import HINTS, OF_COMMAND, with_hint
 
 LIBRARY = Path(grpe_dgl.__file__).parent
 FILES = sorted(path for path in LIBRARY.rglob("*.py") if path.name != "__main__.py")
@@ -59,6 +59,16 @@ def test_a_hint_is_appended_with_its_value_quoted():
     assert with_hint(InputError("it is broken")) == "it is broken"
     error = InputError("it is corrupt", hint="verify_dataset", value="my data")
     assert with_hint(error) == "it is corrupt; `grpe info 'my data' --verify` lists what is wrong"
+
+
+def test_hints_name_only_options_of_their_command():
+    for command, hints in OF_COMMAND.items():
+        options = {name for option in main.commands[command].params for name in option.opts}
+        for name, text in hints.items():
+            assert name in HINTS
+            assert set(re.findall(r"--[a-z-]+", text)) <= options
+    error = InputError("it has one class", hint="other_split")
+    assert "--force" in with_hint(error) and "--force" not in with_hint(error, "fit")
 
 
 def test_a_hint_comes_through_from_a_worker_process():

@@ -32,6 +32,37 @@ def test_laplacian_vectors_solve_the_eigenvalue_problem_and_skip_the_first():
     np.testing.assert_allclose((vectors**2).sum(0), 1.0, atol=1e-6)
 
 
+def random_edges(n, seed):
+    """A path of n nodes with n // 2 further edges, self-loops among them."""
+    extra = np.random.default_rng(seed).integers(n, size=(2, n // 2))
+    return tuple(
+        np.concatenate([ends, more]) for ends, more in zip((np.arange(n - 1), np.arange(1, n)), extra, strict=True)
+    )
+
+
+@pytest.mark.parametrize("n", [5, 9, 20, 40])
+def test_the_laplacian_of_a_larger_graph_is_exact_and_the_same_every_time(n):
+    edges = random_edges(n, seed=n)
+    vectors, values = encode("laplacian:4", n=n, edges=edges)
+    matrix = normalised_laplacian(n, *edges)
+    np.testing.assert_allclose(values[0], np.linalg.eigvalsh(matrix)[1:5], atol=1e-6)
+    np.testing.assert_allclose(matrix @ vectors, vectors * values[0], atol=1e-6)
+    again, same = encode("laplacian:4", n=n, edges=edges)
+    np.testing.assert_array_equal(vectors, again)
+    np.testing.assert_array_equal(values, same)
+
+
+@pytest.mark.skipif(not dgl.__version__.startswith("1."), reason="DGL 2 computes it to a tolerance of 0.01")
+@pytest.mark.parametrize("n", [2, 5, 9, 40])
+def test_the_laplacian_is_that_of_dgl(n):
+    src, dst = random_edges(n, seed=n)
+    graph = dgl.to_simple(dgl.graph((np.concatenate([src, dst]), np.concatenate([dst, src])), num_nodes=n))
+    expected, values = dgl.lap_pe(graph, 4, padding=True, return_eigval=True)
+    found, own_values = encode("laplacian:4", n=n, edges=(src, dst))
+    np.testing.assert_array_equal(found, expected.numpy() * canonical_signs(expected.numpy()))
+    np.testing.assert_array_equal(own_values[0], values.numpy())
+
+
 @pytest.mark.parametrize("undirected", [True, False])
 def test_direction_and_duplicates_do_not_change_the_laplacian(undirected):
     once, values = encode("laplacian:4")

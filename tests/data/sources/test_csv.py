@@ -95,7 +95,7 @@ def test_classes_keep_their_names(tmp_path, cells, classes, labels):
     )
     assert run.label.tolist() == labels and run.label.dtype == np.int64
     assert notes[0] == f"{len(classes)} classes: {', '.join(classes)}"
-    assert notes[1:] == ["1 molecules occur in more than one split (same canonical SMILES)"]
+    assert notes[1:] == ["1 molecule occurs in more than one split (same canonical SMILES)"]
 
 
 @pytest.mark.parametrize("word", ["NA", "n/a", "null", " None ", "nan", "NaN"])
@@ -139,8 +139,8 @@ def test_split_column(tmp_path):
     _, _, splits, notes = runs(request)
     assert {name: rows.tolist() for name, rows in splits.items()} == {"train": [0, 4], "valid": [1], "test": [3]}
     assert notes == [
-        "1 rows are in no split: column 'set' is blank",
-        "1 molecules occur in more than one split (same canonical SMILES)",
+        "1 row is in no split: column 'set' is blank there",
+        "1 molecule occurs in more than one split (same canonical SMILES)",
     ]
 
 
@@ -149,7 +149,7 @@ def test_only_equal_molecules_count_as_shared(tmp_path):
     rows = ["C[C@H](N)O,train", "X,train", "C[C@@H](N)O,test", "OCC,test", "CCO,train", "CCO,valid", "F/C=C/F,train"]
     file = table(tmp_path, "smiles,set,y\n" + "".join(f"{row},1.5\n" for row in [*rows, "F/C=C\\F,valid"]))
     request = CSVRequest(file=file, targets=("y",), split_column="set", split="column", task="regression")
-    assert runs(request)[3] == ["1 molecules occur in more than one split (same canonical SMILES)"]
+    assert runs(request)[3] == ["1 molecule occurs in more than one split (same canonical SMILES)"]
 
 
 def test_index_files(tmp_path):
@@ -208,7 +208,7 @@ def test_files_refused(tmp_path):
 
 
 def test_a_split_without_training_graphs(tmp_path):
-    with pytest.raises(InputError, match="leaves none for train"):
+    with pytest.raises(InputError, match="leaves none of 1 molecule for train"):
         runs(CSVRequest(file=table(tmp_path, "smiles,y\nC,1\n"), targets=("y",)))
 
 
@@ -283,7 +283,7 @@ def test_salts_are_counted_and_standardised_if_asked(tmp_path):
     source, run, _, notes = runs(CSVRequest(**options, standardise=True))
     assert run.num_nodes.tolist() == [4, 4, 2] and source.schema.standardised_molecules
     assert notes[1].endswith("the largest is kept, without charges where possible") and source.settings["standardise"]
-    assert notes[2] == "1 molecules occur in more than one split (same canonical SMILES)"
+    assert notes[2] == "1 molecule occurs in more than one split (same canonical SMILES)"
 
 
 def test_weights_of_rows(tmp_path):

@@ -43,7 +43,7 @@ def test_strict_stops_at_the_first_skipped_row(tmp_path):
 
 
 def test_all_rows_skipped(tmp_path):
-    with pytest.raises(InputError, match="synthetic: no graph could be made; 20 rows were skipped"):
+    with pytest.raises(InputError, match="no row could be used; 20 rows skipped, the first of them:\n  row 0: "):
         preprocess(source(1, skip=tuple(range(20))), tmp_path / "data")
 
 

@@ -97,3 +97,42 @@ def test_two_classes_are_inferred_from_texts_alone(tmp_path):
         with pytest.raises(InputError, match="2 labels cannot be used"):
             csv_source(request(tmp_path, cells))
         assert csv_source(request(tmp_path, cells, task="classification"))[0].schema.task.kind == "binary"
+
+
+@pytest.mark.parametrize(
+    ("cells", "end", "hint"),
+    [
+        (
+            ["low", "mid", "high"],
+            "(or choose the task classification, with the classes high, low, mid)",
+            "labels_classes",
+        ),
+        (
+            ["Yes", "yes", "no"],
+            "with the classes Yes, no, yes; Yes and yes differ in capital letters alone: write them alike)",
+            "labels_classes",
+        ),
+        (["low", "mid", "1"], "(or choose the task classification)", "labels_missing"),
+        (["low", "mid", "<1"], "with the classes <1, low, mid)", "labels_missing"),
+    ],
+)
+def test_texts_may_be_classes(tmp_path, cells, end, hint):
+    with pytest.raises(InputError) as error:
+        csv_source(request(tmp_path, cells * 3))
+    assert str(error.value).endswith(end) and error.value.hint == hint
+
+
+def test_classes_that_differ_in_capital_letters_are_mentioned(tmp_path):
+    _, notes = csv_source(request(tmp_path, ["Yes", "yes", "no"] * 3, task="classification"))
+    assert "column 'y': Yes and yes differ in capital letters alone: write them alike" in notes
+
+
+def test_other_columns_of_molecules_are_mentioned(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("canonical_smiles,SMILES,y\nCC,C,1.5\nCCC,CC,2\n")
+    _, notes = csv_source(CSVRequest(file=file, targets=("y",)))
+    note = next(note for note in notes if "there is also" in note)
+    assert note == "molecules are read from column 'SMILES'; there is also 'canonical_smiles'"
+    assert note.hint == "other_smiles"
+    _, notes = csv_source(CSVRequest(file=file, targets=("y",), smiles="SMILES"))
+    assert not any("there is also" in note for note in notes)

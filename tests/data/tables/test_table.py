@@ -172,3 +172,17 @@ def test_parquet(tmp_path):
     broken = (tmp_path / "t.parquet").read_bytes()[:-20]
     with pytest.raises(InputError, match="t.parquet cannot be read"):
         Table(written(tmp_path, "t.parquet", broken))
+
+
+def test_lines_of_blanks_are_no_rows(tmp_path):
+    table = Table(written(tmp_path, "t.csv", "smiles,y\n  \nCCO,1\n\t \nCC,2\n   \n"))
+    assert list(table.rows()) == [(3, ["CCO", "1"]), (5, ["CC", "2"])]
+    one_column = Table(written(tmp_path, "u.csv", 'smiles\nCCO\n   \n""\nCC\n'))
+    assert [cells for _, cells in one_column.rows()] == [["CCO"], [""], ["CC"]]
+
+
+@pytest.mark.parametrize("text", ["smiles y\nCCO 1\n", "smiles|y\nCCO|1\n", "My table\n\nsmiles,y\nCCO,1\n"])
+def test_a_first_line_without_columns(tmp_path, text):
+    table = Table(written(tmp_path, "t.csv", text))
+    with pytest.raises(InputError, match="no column 'y'; it has .*; its first line must .*commas, semicolons or tabs"):
+        table.place("y")

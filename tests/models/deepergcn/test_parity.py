@@ -5,13 +5,25 @@ import pytest
 from grpe_dgl.models.deepergcn.model import DeeperGCN
 from grpe_dgl.models.deepergcn.settings import DeeperGCNSettings
 from tests.models.molecule_parity import atoms, bonds, capture, encoder_sizes
-from tests.models.published import batch_norm, batch_of, compare, graph_schema, linear, load_fixture, load_state, same
+from tests.models.published import (
+    batch_norm,
+    batch_of,
+    compare,
+    graph_schema,
+    linear,
+    load_fixture,
+    load_state,
+    require_options,
+    same,
+)
 
 
 @pytest.mark.parametrize("name", ["molhiv_deepergcn", "molpcba_deepergcn_vn"])
 def test_the_authors_numbers(name):
     fixture = load_fixture(name)
     kwargs, state = fixture["kwargs"], fixture["state"]
+    require_options(fixture, block="res+", conv="gen", conv_encode_edge=True, norm="batch", graph_pooling="mean")
+    require_options(fixture, msg_norm=False, learn_p=False, learn_y=False)
     settings = DeeperGCNSettings(
         layers=kwargs["num_layers"],
         hidden_size=kwargs["hidden_channels"],

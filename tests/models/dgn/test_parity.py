@@ -7,14 +7,25 @@ from grpe_dgl.models.dgn.model import DGN
 from grpe_dgl.models.dgn.settings import DGNSettings
 from grpe_dgl.views import GraphView
 from tests.models.molecule_parity import atoms, bonds, encoder_sizes
-from tests.models.published import batch_norm, batch_of, compare, graph_schema, linear, load_fixture, load_state, same
+from tests.models.published import (
+    batch_norm,
+    batch_of,
+    compare,
+    graph_schema,
+    linear,
+    load_fixture,
+    load_state,
+    require_options,
+    same,
+)
 
 
 @pytest.mark.parametrize("name", ["zinc_dgn", "molhiv_dgn", "molpcba_dgn"])
 def test_the_authors_numbers(name):
     fixture = load_fixture(name)
     kwargs, state = fixture["kwargs"], fixture["state"]
-    assert kwargs["out_dim"] == kwargs["hidden_dim"] and kwargs["residual"] and kwargs["batch_norm"]
+    require_options(fixture, out_dim=kwargs["hidden_dim"], residual=True, batch_norm=True)
+    require_options(fixture, pretrans_layers=1, posttrans_layers=1, pos_enc_dim=0)
     settings = DGNSettings(
         layer=kwargs["type_net"],
         layers=kwargs["L"],

@@ -24,9 +24,12 @@ def _outputs_and_gradients(function, inputs, modules):
 @pytest.mark.parametrize("rows", [0, 1, 3, 11])
 def test_maps_in_pieces_equal_the_plain_ones(rows, monkeypatch):
     torch.manual_seed(0)
-    norm, linear = nn.LayerNorm(5).double(), nn.Linear(5, 7).double()
-    output, ffn = nn.Linear(2, 5).double(), FeedForward(5, 11, 1e-3).double()
-    e, scores = torch.randn(rows, 5).double(), torch.randn(rows, 2).double()
+    norm, linear = nn.LayerNorm(16).double(), nn.Linear(16, 7).double()
+    output, ffn = nn.Linear(3, 16).double(), FeedForward(16, 24, 1e-3).double()
+    for parameter in (*norm.parameters(), *ffn.parameters()):
+        nn.init.normal_(parameter)
+    e, scores = torch.randn(rows, 16).double(), torch.randn(rows, 3).double()
+    assert pair_rows.in_pieces(e, 16, 24)
 
     def both():
         return [
@@ -39,9 +42,17 @@ def test_maps_in_pieces_equal_the_plain_ones(rows, monkeypatch):
         ]
 
     in_pieces = both()
-    monkeypatch.setattr(pair_rows, "_in_pieces", lambda x: False)
+    monkeypatch.setattr(pair_rows, "in_pieces", lambda x, *widths: False)
     for ours, plain in zip(in_pieces, both(), strict=True):
         torch.testing.assert_close(ours, plain, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("width", "inner"), [(5, 8), (8, 5)])
+def test_widths_of_no_whole_vectors_take_the_plain_maps(width, inner):
+    output, ffn = nn.Linear(2, width), FeedForward(width, inner, 1e-3)
+    e, scores = torch.randn(4, width), torch.randn(4, 2)
+    middle = e + output(scores)
+    torch.testing.assert_close(pair_rows.update(e, scores, output, ffn), middle + ffn(middle))
 
 
 def test_padded_pairs_and_autocast_take_the_plain_maps():

@@ -17,6 +17,7 @@ from tests.models.published import (
     load_fixture,
     load_state,
     node_schema,
+    require_options,
     same,
 )
 
@@ -129,6 +130,8 @@ def keras_settings(sizes, *, edge_features):
 def test_first_code(name):
     fixture = load_fixture(name)
     state, edge_features = fixture["state"], "fm_emb/embeddings:0" in fixture["state"]
+    require_options(fixture, use_svd=True, transform_svd=True, gate_attention=True, edge_channel_type="residual")
+    require_options(fixture, num_virtual_nodes=0, readout_edges=False)
     settings = keras_settings(fixture["kwargs"], edge_features=edge_features)
     columns = (len(state["node_emb/embeddings:0"]) - 1,)
     if edge_features:
@@ -147,6 +150,7 @@ def test_first_code(name):
 def test_second_code():
     fixture = load_fixture("mol_egt")
     sizes, state = fixture["kwargs"], fixture["state"]
+    require_options(fixture, activation="elu")
     node_columns, edge_columns = (fixture["graphs"][0][key].shape[1] for key in ("node_feat", "edge_feat"))
     node_rows = (len(state["nodef_embed.weight"]) - 1) // node_columns
     edge_rows = (len(state["featm_embed.weight"]) - 1) // edge_columns

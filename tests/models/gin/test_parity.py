@@ -3,13 +3,13 @@ import pytest
 from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.models.gin.settings import GINSettings
 from tests.models.benchmark_parity import graph_of, schema_of, settings_of, shared_names
-from tests.models.published import batch_norm, compare, linear, load_fixture, load_state, same
+from tests.models.published import batch_norm, compare, linear, load_fixture, load_state, require_options, same
 
 
 @pytest.mark.parametrize("name", ["zinc_gin", "cluster_gin"])
 def test_equals_the_published_code(name):
     fixture = load_fixture(name)
-    assert fixture["kwargs"]["n_mlp_GIN"] == 2 and fixture["kwargs"]["neighbor_aggr_GIN"] == "sum"
+    require_options(fixture, n_mlp_GIN=2, neighbor_aggr_GIN="sum", learn_eps_GIN=True)
     settings, schema = GINSettings(**settings_of(fixture)), schema_of(fixture)
     names = shared_names(fixture)
     for layer in range(settings.layers):

@@ -3,12 +3,13 @@
 from grpe_dgl.models.graphnorm.model import GraphNormGCN
 from grpe_dgl.models.graphnorm.settings import GraphNormSettings
 from tests.models.molecule_parity import atoms, bonds, capture, encoder_sizes
-from tests.models.published import batch_of, compare, graph_schema, linear, load_fixture, load_state
+from tests.models.published import batch_of, compare, graph_schema, linear, load_fixture, load_state, require_options
 
 
 def test_the_authors_numbers():
     fixture = load_fixture("molhiv_gcn_graphnorm")
     kwargs, state = fixture["kwargs"], fixture["state"]
+    require_options(fixture, learn_eps=False, graph_pooling_type="mean", norm_type="gn")
     settings = GraphNormSettings(
         layers=kwargs["num_layers"] - 1, hidden_size=kwargs["hidden_dim"], dropout=kwargs["final_dropout"]
     )

@@ -6,7 +6,17 @@ from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.data.catalogue import schema_of
 from grpe_dgl.models.graphormer.model import Graphormer
 from grpe_dgl.models.graphormer.settings import GraphormerSettings
-from tests.models.published import batch_of, compare, graph_schema, joined, linear, load_fixture, load_state, same
+from tests.models.published import (
+    batch_of,
+    compare,
+    graph_schema,
+    joined,
+    linear,
+    load_fixture,
+    load_state,
+    require_options,
+    same,
+)
 
 
 def names(layers, heads):
@@ -37,6 +47,7 @@ def names(layers, heads):
 def test_zinc():
     fixture = load_fixture("zinc_graphormer")
     sizes = fixture["kwargs"]
+    require_options(fixture, edge_type="multi_hop", dataset_name="ZINC")
     settings = GraphormerSettings(
         layers=sizes["n_layers"],
         hidden_size=sizes["hidden_dim"],

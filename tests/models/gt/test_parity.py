@@ -19,6 +19,7 @@ from tests.models.published import (
     load_state,
     node_schema,
     post_norm,
+    require_options,
     same,
 )
 
@@ -50,6 +51,8 @@ def test_released_code(name):
     fixture = load_fixture(name)
     sizes, state = fixture["kwargs"], fixture["state"]
     edge_features = "embedding_e.weight" in state
+    norms = {"layer_norm": False, "batch_norm": True, "residual": True}
+    require_options(fixture, **norms, lap_pos_enc=True, wl_pos_enc=False, out_dim=sizes["hidden_dim"])
     settings = GTSettings(
         layers=sizes["L"],
         hidden_size=sizes["hidden_dim"],

@@ -3,14 +3,24 @@ import pytest
 from grpe_dgl.checkpoint.build import build_model
 from grpe_dgl.models.ogb.settings import OGBGCNSettings, OGBGINSettings
 from tests.models.molecule_parity import atoms, bonds, capture, encoder_sizes
-from tests.models.published import batch_norm, batch_of, compare, graph_schema, linear, load_fixture, load_state, same
+from tests.models.published import (
+    batch_norm,
+    batch_of,
+    compare,
+    graph_schema,
+    linear,
+    load_fixture,
+    load_state,
+    require_options,
+    same,
+)
 
 
 @pytest.mark.parametrize("name", ["ogb_gin", "ogb_gcn", "ogb_gin_vn", "ogb_gcn_vn"])
 def test_equals_the_published_code(name):
     fixture = load_fixture(name)
     kwargs, state = fixture["kwargs"], fixture["state"]
-    assert kwargs["JK"] == "last" and not kwargs["residual"]
+    require_options(fixture, JK="last", residual=False)
     family = {"gin": OGBGINSettings, "gcn": OGBGCNSettings}[kwargs["gnn_type"]]
     settings = family(
         layers=kwargs["num_layer"],

@@ -6,7 +6,16 @@ import torch
 from grpe_dgl.models.phc.model import PHC
 from grpe_dgl.models.phc.settings import PHCSettings
 from tests.models.molecule_parity import capture, encoder_sizes
-from tests.models.published import batch_of, compare, graph_schema, linear, load_fixture, load_state, same
+from tests.models.published import (
+    batch_of,
+    compare,
+    graph_schema,
+    linear,
+    load_fixture,
+    load_state,
+    require_options,
+    same,
+)
 
 
 def hypercomplex(ours, theirs):
@@ -26,6 +35,9 @@ def test_the_authors_numbers(name):
     n = kwargs["phm_dim"]
     (width,) = set(kwargs["mp_layers"])
     assert kwargs["atom_encoded_dim"] == width
+    require_options(fixture, learn_phm=True, naive_encoder=False, bias=True, activation="relu", real_trafo="linear")
+    norms = {"norm_mp": "naive-batch-norm", "norm_dn": "naive-batch-norm"}
+    require_options(fixture, **norms, pooling="softattention", msg_encoder="identity", add_self_loops=True)
     settings = PHCSettings(
         components=n,
         layers=len(kwargs["mp_layers"]),

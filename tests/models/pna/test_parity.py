@@ -6,7 +6,17 @@ from grpe_dgl.models.mpnn.settings import MPNNSettings
 from grpe_dgl.models.pna.settings import PNASettings
 from tests.models.benchmark_parity import graph_of, schema_of, settings_of, shared_names
 from tests.models.molecule_parity import atoms, encoder_sizes
-from tests.models.published import batch_norm, batch_of, compare, graph_schema, linear, load_fixture, load_state, same
+from tests.models.published import (
+    batch_norm,
+    batch_of,
+    compare,
+    graph_schema,
+    linear,
+    load_fixture,
+    load_state,
+    require_options,
+    same,
+)
 
 STATISTICS = ("weight", "bias", "running_mean", "running_var")
 
@@ -15,6 +25,8 @@ STATISTICS = ("weight", "bias", "running_mean", "running_var")
 def test_towers_equal_the_published_code(name, family):
     fixture = load_fixture(name)
     kwargs = fixture["kwargs"]
+    layers = {"pretrans_layers": 1, "posttrans_layers": 1, "gru": False, "edge_feat": True}
+    require_options(fixture, **layers, divide_input_first=True, divide_input_last=True)
     settings = family(
         **settings_of(fixture),
         aggregators=tuple(kwargs["aggregators"].split()),
@@ -47,6 +59,7 @@ def test_towers_equal_the_published_code(name, family):
 def test_simple_layers_equal_the_published_code():
     fixture = load_fixture("molhiv_pna")
     kwargs, state = fixture["kwargs"], fixture["state"]
+    require_options(fixture, posttrans_layers=1)
     settings = PNASettings(
         **settings_of(fixture),
         aggregators=tuple(kwargs["aggregators"].split()),

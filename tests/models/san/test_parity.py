@@ -19,6 +19,7 @@ from tests.models.published import (
     load_state,
     node_schema,
     post_norm,
+    require_options,
     same,
 )
 
@@ -59,6 +60,8 @@ def test_released_code(name):
     fixture = load_fixture(name)
     sizes, state = fixture["kwargs"], fixture["state"]
     added_row = "n_classes" in sizes
+    norms = {"layer_norm": False, "batch_norm": True, "residual": True}
+    require_options(fixture, **norms, full_graph=True, LPE="node", GT_out_dim=sizes["GT_hidden_dim"])
     settings = SANSettings(
         layers=sizes["GT_layers"],
         hidden_size=sizes["GT_hidden_dim"],

@@ -209,6 +209,20 @@ def test_charts_fit_the_task(tmp_path, name):
     assert "predicted against true" not in page
 
 
+def test_named_classes_and_the_chosen_threshold_are_on_the_page(tmp_path):
+    task = {"level": "graph", "kind": "binary", "targets": ["a"], "positive": ["toxic"], "negative": ["safe"],
+            "metric": "rocauc"}  # fmt: skip
+    run = write_run(tmp_path / "run", metric="rocauc", data={"task": task, "arrays": {"label": "1"}})
+    results = json.loads((run / "results.json").read_text())
+    (run / "results.json").write_text(json.dumps({**results, "thresholds": {"a": 0.2}}))
+    logits = np.array([[-1.0], [-3.0], [2.0]], np.float32)  # probabilities 0.27, 0.05, 0.88
+    Predictions(np.arange(3), None, logits, np.array([[0], [0], [1]], np.float32)).write(run / "predictions_test.npz")
+    page = grpe_dgl.report(run)
+    assert "confusion at probability 0.2" in page and '<th scope="row">safe</th><td' in page
+    row = page[page.index('<th scope="row">safe</th>') :].split("</tr>")[0]
+    assert re.findall(r">(\d+)<small>", row) == ["1", "1"]  # of two safe ones, one is above the threshold
+
+
 def test_predictions_that_are_not_numbers(tmp_path):
     task = {"level": "graph", "kind": "regression", "targets": ["a"], "metric": "mae"}
     run = write_run(tmp_path / "run", test=float("nan"), curve=("nan", 0.5), data={"task": task})
