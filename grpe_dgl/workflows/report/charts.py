@@ -14,7 +14,7 @@ from grpe_dgl.workflows.report.plot import Plot, padded
 Array = npt.NDArray[Any]
 MOST_TARGETS = 4
 MOST_POINTS = 1500
-ONE_CARD = 42  # characters of a table's row that fit into a card
+ONE_CARD = 36  # characters of a table's row that fit into a card
 MOST_CLASSES = 24
 BINS = 10
 
