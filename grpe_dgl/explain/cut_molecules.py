@@ -15,8 +15,9 @@ Array = npt.NDArray[Any]
 def cut_descriptors(molecule: Any, bonds: Array, whole: Array, kind: str) -> Array:
     """Return the descriptors of what is left without each atom, then without each bond, (atoms + bonds, D) float32.
 
-    Valences that a cut opens are filled with hydrogens. Where RDKit accepts no such molecule, the descriptors stay
-    those of the whole one.
+    What is left keeps its hydrogens and its aromaticity, as the nodes of a graph from which one is left out keep their
+    features: filled with hydrogens, the open valences would add contributions of their own. A descriptor that RDKit
+    cannot compute of it stays that of the whole molecule.
 
     Parameters
     ----------
@@ -29,31 +30,31 @@ def cut_descriptors(molecule: Any, bonds: Array, whole: Array, kind: str) -> Arr
     kind
         A key of `grpe_dgl.views.DESCRIPTORS`.
     """
-    found = []
+    found = np.tile(whole, (molecule.GetNumAtoms() + len(bonds), 1))
     with BlockLogs():
-        kekulised = Chem.RWMol(molecule)
-        try:  # an aromatic ring that is cut could not be read
-            Chem.Kekulize(kekulised, clearAromaticFlags=True)
-        except Chem.KekulizeException:
-            kekulised = Chem.RWMol(molecule)
+        fixed = Chem.RWMol(molecule)
+        for atom in fixed.GetAtoms():
+            hydrogens = atom.GetTotalNumHs()
+            atom.SetNoImplicit(True)
+            atom.SetNumExplicitHs(hydrogens)
         cuts = [(atom, None) for atom in range(molecule.GetNumAtoms())] + [(int(i), int(j)) for i, j in bonds]
-        for atom, other in cuts:
+        for row, (atom, other) in zip(found, cuts, strict=True):
             try:
-                found.append(descriptors_of_molecule(_without(kekulised, atom, other), kind))
+                values = descriptors_of_molecule(_without(fixed, atom, other), kind)
             except Exception:  # whatever RDKit raises for one molecule
-                found.append(whole)
-    return np.array(found, np.float32)
+                continue
+            known = np.isfinite(values)
+            row[known] = values[known]
+    return found
 
 
 def _without(molecule: Any, atom: int, other: int | None) -> Any:
     """Return the molecule without an atom, or without its bond to another one."""
     left = Chem.RWMol(molecule)
-    cut = [near.GetIdx() for near in left.GetAtomWithIdx(atom).GetNeighbors()] if other is None else [atom, other]
-    for index in cut:  # a bracketed atom gets no hydrogens else
-        left.GetAtomWithIdx(index).SetNoImplicit(False)
     if other is None:
         left.RemoveAtom(atom)
     else:
         left.RemoveBond(atom, other)
-    Chem.SanitizeMol(left)
+    left.UpdatePropertyCache(strict=False)
+    Chem.FastFindRings(left)
     return left
