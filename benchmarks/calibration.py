@@ -1,7 +1,7 @@
 """Calibration of class probabilities and prediction sets on rows that neither training nor calibration saw.
 
     python -m benchmarks.calibration TOX21.csv --splits 3 --epochs 5
-    python -m benchmarks.calibration TOX21.csv --targets SR-MMP SR-ARE --folds 3
+    python -m benchmarks.calibration TOX21.csv --targets SR-MMP SR-ARE --set training.class_weights=balanced
 
 Each time a fifth of the rows is left out at random; one model of all targets is fitted on the rest and calibrated on
 its test rows (with ``--folds`` on every row). Printed are, per target and as means: the expected calibration error of
@@ -68,13 +68,22 @@ def main() -> None:
     parser.add_argument("--folds", type=int)
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--recipe", default="property")
+    parser.add_argument("--from-scratch", action="store_true")
+    parser.add_argument("--set", dest="settings", nargs="+", default=[], metavar="KEY=VALUE", help="Of the recipe.")
     parser.add_argument("--json", type=Path, help="Also write every figure to this file.")
     chosen = parser.parse_args()
     frame = pandas.read_csv(chosen.table)
     if chosen.rows:
         frame = frame.sample(chosen.rows, random_state=0)
     targets = chosen.targets or [name for name in frame.columns if name != "smiles"]
-    options = {"recipe": chosen.recipe, "epochs": chosen.epochs, "folds": chosen.folds, "task": "classification"}
+    options = {
+        "recipe": chosen.recipe,
+        "epochs": chosen.epochs,
+        "folds": chosen.folds,
+        "from_scratch": chosen.from_scratch,
+        "settings": chosen.settings,
+        "task": "classification",
+    }
     figures: list[dict[str, Any]] = []
     for seed in range(chosen.splits):
         figures += [{"split": seed, **each} for each in measure(frame, targets, seed, chosen.level, options)]
