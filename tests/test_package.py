@@ -99,14 +99,25 @@ def test_archive_holds_every_file_of_the_checkout(built):
 @pytest.mark.slow
 def test_wheel_runs_outside_the_checkout(built, tmp_path):
     wheel, _ = built
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}  # which may be a checkout
     venv.create(tmp_path / "venv", with_pip=True)
     python = tmp_path / "venv/bin/python"
-    subprocess.run([python, "-m", "pip", "install", "--no-deps", "--quiet", wheel], check=True, cwd=tmp_path)
+
+    def output(*command):
+        done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path, env=environment)
+        return done.stdout
+
+    output(python, "-m", "pip", "install", "--no-deps", "--quiet", wheel)
     # Its requirements come from this environment by path, which leaves this environment's own grpe_dgl out of sight.
     (packages,) = (tmp_path / "venv/lib").glob("python3.*/site-packages")
     (packages / "requirements.pth").write_text(f"{Path(importlib.util.find_spec('torch').origin).parents[1]}\n")
     program = "import grpe_dgl.nn, grpe_dgl_cli, grpe_dgl_recipes; print(grpe_dgl.nn.__file__, grpe_dgl_cli.__file__)"
-    run = subprocess.run([python, "-c", program], check=True, capture_output=True, text=True, cwd=tmp_path)
-    assert run.stdout.count(str(tmp_path)) == 2
-    run = subprocess.run([tmp_path / "venv/bin/grpe", "--version"], check=True, capture_output=True, text=True)
-    assert run.stdout == f"grpe, version {grpe_dgl.__version__}\n"
+    assert output(python, "-c", program).count(str(tmp_path)) == 2
+    grpe = tmp_path / "venv/bin/grpe"
+    assert output(grpe, "--version") == f"grpe, version {grpe_dgl.__version__}\n"
+    # One table is trained on, from the model that the wheel holds and by a recipe that it holds; then a prediction.
+    table = (ROOT / "examples" / "logp.csv").read_text().splitlines()[:41]
+    (tmp_path / "table.csv").write_text("\n".join(table) + "\n")
+    output(grpe, "fit", "table.csv", "--target", "logP", "--epochs", "1", "--out", "run")
+    header, row = output(grpe, "predict", "run", "CCO").splitlines()
+    assert header == "smiles,predicted_logP,error" and re.fullmatch(r"CCO,-?\d+\.\d+,", row)
