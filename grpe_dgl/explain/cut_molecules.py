@@ -37,10 +37,10 @@ def cut_descriptors(molecule: Any, bonds: Array, whole: Array, kind: str) -> Arr
             hydrogens = atom.GetTotalNumHs()
             atom.SetNoImplicit(True)
             atom.SetNumExplicitHs(hydrogens)
-        cuts = [(atom, None) for atom in range(molecule.GetNumAtoms())] + [(int(i), int(j)) for i, j in bonds]
-        for row, (atom, other) in zip(found, cuts, strict=True):
+        cuts = [(number, None) for number in range(molecule.GetNumAtoms())] + [(int(i), int(j)) for i, j in bonds]
+        for row, (number, other) in zip(found, cuts, strict=True):
             try:
-                values = descriptors_of_molecule(_without(fixed, atom, other), kind)
+                values = descriptors_of_molecule(_without(fixed, number, other), kind)
             except Exception:  # whatever RDKit raises for one molecule
                 continue
             known = np.isfinite(values)
