@@ -196,7 +196,6 @@ def test_files_recipes_and_keys_of_the_page_exist():
         "pretrain",
         "property",
         "zinc_cpu",
-        "zinc_distance",
         "zinc_short",
     }
     metrics = {"rocauc", "ap", "mae", "sbm_accuracy"}

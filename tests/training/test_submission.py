@@ -14,7 +14,8 @@ def test_ogb_takes_the_whole_split(dataset, split, count, tmp_path):
     predictions = torch.arange(count).float().unsqueeze(1) / count
     path = write_submission(predictions, dataset, split, tmp_path / "new")
     assert path.is_file()
-    written = np.load(path)["y_pred"]
+    with np.load(path) as arrays:
+        written = arrays["y_pred"]
     np.testing.assert_allclose(written, predictions[:, 0].numpy(), rtol=1e-3, atol=1e-3)
 
 

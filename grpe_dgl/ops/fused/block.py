@@ -35,7 +35,7 @@ class FusedBlock(torch.autograd.Function):
         z, statistics = attend(*_heads(projected, options), tables, attention)
         rows = options.rows
         update = torch.addmm(weights.output_bias, _rows(z.view(x.shape), rows), weights.output.t())
-        y = _add(_rows(x, rows), update, options.dropout, options.seeds[0])
+        y = _add(_rows(x, rows), update, options, 0, len(x))
         ffn_normed, *ffn_moments = _norm(y, weights.ffn_norm, weights.ffn_norm_bias, options.ffn_eps)
         wide = torch.addmm(weights.widen_bias, ffn_normed, weights.widen.t())
         active = F.gelu(wide)
@@ -44,7 +44,7 @@ class FusedBlock(torch.autograd.Function):
         kept = [value if _is_small(value) else None for value in (normed, ffn_normed, active)]
         ctx.save_for_backward(x, *moments, projected, z, statistics, y, *ffn_moments, wide, *kept, *weights, *tables)
         ctx.options = options, attention
-        return _add(y, update, options.dropout, options.seeds[1])
+        return _add(y, update, options, 1, len(x))
 
     @staticmethod
     @once_differentiable
@@ -58,7 +58,7 @@ class FusedBlock(torch.autograd.Function):
         wanted = BlockWeights(*ctx.needs_input_grad[1:13])
         grad = grad.contiguous()
 
-        g = _drop(grad, options.dropout, options.seeds[1])
+        g = _drop(grad, options, 1, len(x))
         active = F.gelu(wide) if active is None else active
         narrow, narrow_bias = _linear_gradients(g, active, wanted.narrow, wanted.narrow_bias)
         g = _gelu_backward(g.mm(weights.narrow), wide)
@@ -70,7 +70,7 @@ class FusedBlock(torch.autograd.Function):
         )
         grad = g.add_(grad)  # of y
 
-        g = _drop(grad, options.dropout, options.seeds[0])
+        g = _drop(grad, options, 0, len(x))
         rows, by_row = options.rows, z.view(x.shape)
         output, output_bias = _linear_gradients(g, _rows(by_row, rows), wanted.output, wanted.output_bias)
         grad_z = g.mm(weights.output)
@@ -139,20 +139,29 @@ def _linear_gradients(grad: Tensor, x: Tensor, weight: bool, bias: bool) -> tupl
     return grad.t().mm(x) if weight else None, grad.sum(0) if bias else None
 
 
-def _add(x: Tensor, update: Tensor, dropout: float, seed: int) -> Tensor:
-    """Return x + dropout(update), in the memory of the update."""
-    if not dropout:
+def _add(x: Tensor, update: Tensor, options: BlockOptions, branch: int, nodes: int) -> Tensor:
+    """Return x + dropout(update), in the memory of the update where that is of all nodes."""
+    if not options.dropout:
         return update.add_(x)
-    add_with_dropout(x, update, dropout, seed, update)
+    if options.rows is not None:
+        return _drop(update, options, branch, nodes).add_(x)
+    add_with_dropout(x, update, options.dropout, options.seeds[branch], update)
     return update
 
 
-def _drop(grad: Tensor, dropout: float, seed: int) -> Tensor:
-    if not dropout:
-        return grad
-    out = torch.empty_like(grad)
-    add_with_dropout(None, grad, dropout, seed, out)
-    return out
+def _drop(values: Tensor, options: BlockOptions, branch: int, nodes: int) -> Tensor:
+    """Return values after the dropout of a branch.
+
+    A mask depends on the position: rows of some nodes take their places among all, and so the masks that they would
+    have if every node were computed.
+    """
+    if not options.dropout:
+        return values
+    rows = options.rows
+    whole = values if rows is None else values.new_zeros(nodes, values.shape[1]).index_copy_(0, rows, values)
+    out = torch.empty_like(whole)
+    add_with_dropout(None, whole, options.dropout, options.seeds[branch], out)
+    return _rows(out, rows)
 
 
 def _is_small(value: Tensor) -> bool:

@@ -110,7 +110,7 @@ def test_existing_output_is_kept(model, tmp_path):
 def test_a_broken_table_leaves_nothing(model, tmp_path):
     (tmp_path / "x.csv").write_text("smiles,b\nCCO,1\nCCO\n")
     result = predict(model, tmp_path / "x.csv", "--out", tmp_path / "out.csv", code=1)
-    assert "row 1 (line 3): 1 cells; accepted: 2" in result.output
+    assert "row 1 (line 3): 1 cell; accepted: 2" in result.output
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.ckpt", "x.csv"]
 
 

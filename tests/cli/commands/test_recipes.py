@@ -24,7 +24,7 @@ def test_list(run):
     assert lines[0].index("PAPER") == next(line for line in lines if line.startswith("pcqm4m ")).index(
         "train MAE 0.0349, validation MAE"
     )
-    assert "property         any       6 layers of 128      687,233  -" in lines
+    assert "property         any       6 layers of 128      752,769  -" in lines
 
 
 def test_show(run):

@@ -36,8 +36,11 @@ def test_a_run_is_calibrated_on_its_test_split(tmp_path):
     assert "predicted_size_low,predicted_size_high" in found
     calibration = json.loads((tmp_path / "run/calibration.json").read_text())
     assert calibration["models"] == ["seed-0/best.ckpt", "seed-1/best.ckpt"] and calibration["split"] == "random"
-    kept = [np.load(tmp_path / f"run/seed-{seed}/predictions_test.npz") for seed in (0, 1)]
-    errors = np.abs(np.mean([one["predictions"] for one in kept], 0) - kept[0]["labels"])[:, 0]
+    kept = []
+    for seed in (0, 1):
+        with np.load(tmp_path / f"run/seed-{seed}/predictions_test.npz") as arrays:
+            kept.append((arrays["predictions"], arrays["labels"]))
+    errors = np.abs(np.mean([predictions for predictions, _ in kept], 0) - kept[0][1])[:, 0]
     widths = np.array(calibration["numbers"][0]["errors"])
     assert len(widths) == 16 and widths.mean() == pytest.approx(errors.mean(), rel=0.5)
     (tmp_path / "run/calibration.json").unlink()  # as a run of an earlier version
