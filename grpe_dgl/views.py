@@ -110,7 +110,7 @@ View = PairView | GraphView
 def padded_view(view: View) -> PairView:
     """Return the pair view whose relations the padded batches of a view have.
 
-    Of a graph view, pairs with an edge have its type, and no other distances are told apart.
+    Of a graph view, pairs with an edge have its type, and no other distances are distinguished.
     """
     if isinstance(view, PairView):
         return view

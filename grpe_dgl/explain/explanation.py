@@ -142,21 +142,21 @@ class Explainer:
                 (value, baseline, atoms, none, np.zeros((0, 2), np.int64))
                 for value, baseline, atoms in integrate_graphs(self.model, self.view, arrays, index, self.output)
             ]
-        results = iter(zip(parts, self._descriptor_parts(arrays, index), strict=True))
+        values = np.array([value for value, *_ in parts])
+        results = iter(zip(parts, self._descriptor_parts(arrays, index, values), strict=True))
         return errors, [
             None if error is not None else self._in_given_order(text, *next(results))
             for text, error in zip(smiles, errors, strict=True)
         ]
 
-    def _descriptor_parts(self, arrays: GraphArrays, index: npt.NDArray[np.int64]) -> Array:
-        """Return how much the descriptors contribute to each graph's value, (B,); NaN for a model that reads none."""
+    def _descriptor_parts(self, arrays: GraphArrays, index: npt.NDArray[np.int64], values: Array) -> Array:
+        """Return how much of the graphs' values (B,) the descriptors contribute, (B,); NaN where they have no number."""
         if self.note is None:
             return np.full(len(index), np.nan)
-        whole = graph_values(self.model, self.view, arrays, index, self.output)
         scaled = self.model.get_submodule("head_descriptors")
         hook = scaled.register_forward_hook(lambda module, arguments, values: torch.zeros_like(values))  # their means
         try:
-            return whole - graph_values(self.model, self.view, arrays, index, self.output)
+            return values - graph_values(self.model, self.view, arrays, index, self.output)
         finally:
             hook.remove()
 

@@ -27,9 +27,9 @@ def write_explanations(
 ) -> None:
     """Write a .csv, .csv.gz or .parquet file; it appears whole or not at all.
 
-    Every row keeps its columns and gets more: the explained value, of the gradient method its baseline, of a model that
-    reads descriptors ``descriptor_contribution``, then ``atom_contributions``, and of masking ``bond_contributions``
-    and ``bond_atoms``. The last three are lists, in CSV as JSON with null for no number.
+    Every row keeps its columns and gets more: the explained value, of the gradient method its baseline and, if the
+    model reads descriptors, ``descriptor_contribution``, then ``atom_contributions``, and of masking
+    ``bond_contributions`` and ``bond_atoms``. The last three are lists, in CSV as JSON with null for no number.
 
     Parameters
     ----------
@@ -60,10 +60,10 @@ def _added(explainer: Explainer) -> list[str]:
     """Return the names of the columns that rows get."""
     regression = explainer.output.schema.task.kind == "regression"
     value = f"{'predicted' if regression else 'log_odds'}_{explainer.output.name}"
-    whole = [] if explainer.note is None else ["descriptor_contribution"]
     if explainer.method == "gradient":
+        whole = [] if explainer.note is None else ["descriptor_contribution"]
         return [value, "baseline", *whole, "atom_contributions", "error"]
-    return [value, *whole, "atom_contributions", "bond_contributions", "bond_atoms", "error"]
+    return [value, "atom_contributions", "bond_contributions", "bond_atoms", "error"]
 
 
 def _values(row: ExplainedRow, explainer: Explainer) -> list[Any]:
@@ -72,17 +72,10 @@ def _values(row: ExplainedRow, explainer: Explainer) -> list[Any]:
     if found is None:
         return [None] * (len(_added(explainer)) - 1) + [row.error]
     atoms = [_number(x) for x in found.atoms]
-    whole = [] if explainer.note is None else [found.descriptors]
     if explainer.method == "gradient":
+        whole = [] if explainer.note is None else [found.descriptors]
         return [found.value, found.baseline, *whole, atoms, None]
-    return [
-        found.value,
-        *whole,
-        atoms,
-        [_number(x) for x in found.bonds],
-        [list(ends) for ends in found.bond_ends],
-        None,
-    ]
+    return [found.value, atoms, [_number(x) for x in found.bonds], [list(ends) for ends in found.bond_ends], None]
 
 
 def _number(value: float) -> float | None:
