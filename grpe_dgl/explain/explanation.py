@@ -150,7 +150,7 @@ class Explainer:
         ]
 
     def _descriptor_parts(self, arrays: GraphArrays, index: npt.NDArray[np.int64], values: Array) -> Array:
-        """Return how much of the graphs' values (B,) the descriptors contribute, (B,); NaN where they have no number."""
+        """Return how much of the graphs' values (B,) the descriptors contribute, (B,); NaN where they have none."""
         if self.note is None:
             return np.full(len(index), np.nan)
         scaled = self.model.get_submodule("head_descriptors")
